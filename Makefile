@@ -17,10 +17,10 @@ SUITES := tests/attack tests/browser tests/crash tests/sdks \
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test matrix newest suites long check format lock files pictures bench since oracle redis crash attack clients browser workbench packages clean
+.PHONY: help demo test matrix newest suites long check format lock files pictures docs-serve bench since oracle oracle-requests oracle-library redis crash attack clients browser workbench docs packages clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): requirements/dev.txt pyproject.toml
 	@echo "installing Python packages into $(VENV), once; this takes a minute"
@@ -82,11 +82,16 @@ bench: $(READY) ## measure us and our peers in the same run (installs the peers 
 since: $(READY) ## compare the speed of the hot paths with an earlier commit (COMMIT=v0.1.0)
 	$(BIN)/python -m bench.since $(or $(COMMIT),HEAD)
 
-oracle: $(READY) ## compare answers with Amazon's DynamoDB Local (needs Java and Maven)
+oracle: oracle-requests oracle-library ## compare answers with Amazon's DynamoDB Local (needs Java and Maven)
+
+oracle-requests: $(READY) # requests as they are, and what the model makes of them
 	$(BIN)/python tests/oracle/local.py fetch
 	ISOTONE_ORACLE=1 $(BIN)/pytest tests/oracle tests/model/test_store.py tests/model/test_reading_in_order.py \
 		tests/model/test_defaults_in_conditions.py tests/model/test_rewriting_on_dynamodb_local.py \
 		tests/model/test_verification.py tests/moving/test_engines.py
+
+oracle-library: $(READY) # structures, examples and the workbench
+	$(BIN)/python tests/oracle/local.py fetch
 	ISOTONE_ORACLE=1 $(BIN)/pytest tests/structures tests/examples tests/workbench tests/browser -k dynamodb-local
 
 redis: $(READY) ## compare sorted sets with a real Redis server (needs redis-server)
@@ -105,6 +110,22 @@ browser: $(READY) ## try what web pages can do, in Chromium (apt-get install chr
 workbench: ## rebuild the web application (needs Node 20 or later)
 	cd workbench && npm ci --no-fund --no-audit && npm run build
 
+.venv-docs/.ready: requirements/docs.txt pyproject.toml
+	@echo "installing the generator of the site into .venv-docs, once"
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/pip install --quiet --disable-pip-version-check -r requirements/docs.txt
+	.venv-docs/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+docs: .venv-docs/.ready ## build the site into build/site; a dead link or anchor fails (REPOSITORY=https://… for its links to the source)
+	.venv-docs/bin/python -m website.assemble $(REPOSITORY)
+	rm -rf build/site
+	.venv-docs/bin/zensical build --strict --config-file build/zensical.toml
+	@echo "open build/site/index.html"
+
+docs-serve: .venv-docs/.ready ## show the site at http://127.0.0.1:8001, built again when a page changes
+	.venv-docs/bin/python -m website.serve $(REPOSITORY)
+
 packages: ## build the wheel and the sdist into dist/, and check them as PyPI does
 	rm -rf dist
 	$(PYTHON) -m venv .venv-packages
@@ -118,9 +139,10 @@ lock: ## pin the development packages again
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet pip-tools
 	$(BIN)/pip-compile --quiet --upgrade --extra dev --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements/dev.txt pyproject.toml
+	$(BIN)/pip-compile --quiet --upgrade --extra boto3 --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements/docs.txt pyproject.toml requirements/docs.in
 
 attack: $(READY) ## the long forms of the attacks and crash tests: flipped bits, stories, fuzzers, kills of each kind, an hour of mixed load
 	ISOTONE_LONG=1 ISOTONE_SOAK_SECONDS=3600 ISOTONE_FLIPS=1000 ISOTONE_SEEDS=1000 ISOTONE_KILLS=100 $(BIN)/pytest -s tests/attack tests/crash
 
 clean: ## remove what was built
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-docs build .mypy_cache .pytest_cache .ruff_cache .hypothesis

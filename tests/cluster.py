@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 from tests.oracle.local import free_port
@@ -51,12 +50,7 @@ class Cluster:
         self._processes[number].kill()
         self._processes[number].wait(SECONDS)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for process in self._processes:
             process.kill()
             process.communicate(timeout=SECONDS)

@@ -1,7 +1,9 @@
 """`pytest --processes N`: the tests are imported and collected once, and then run in N forked processes.
 
-With pytest-xdist each worker would import and collect all tests for itself, which costs more than a tenth of the
-whole. The processes are forked when everything is collected, so they share it.
+With pytest-xdist each worker imports and collects all tests for itself. To collect tests/model and tests/operations,
+the largest folders, takes 11 s of processor time (10.5 and 11.7 s, 2026-11-28). So four workers would spend 33 s more on
+these alone, where the whole suite takes 538 s. The processes here are forked when everything is collected, so they
+share it.
 
 The parent hands out chunks of neighbouring tests, which share fixtures of modules: in the order of the collection,
 each to the process that is first done. It gets their reports through pipes, and prints them.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,10 @@ from hypothesis import strategies as st
 import isotone
 from isotone import moving
 from isotone.errors import UsageError
+from isotone.model.undo_log import UndoLog
 from isotone.output_paths import OutputPath, check_outputs, write_text, write_whole
+from isotone.server.users import changing_users
+from isotone.tables.job_state import JobState
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="links as POSIX has them")
 LOGS = ("-wal", "-shm", "-journal")
@@ -157,3 +162,30 @@ def test_a_text_replaces_a_file_as_a_whole_or_not_at_all(
         write_text(page, "lost" * 10_000)
     assert Path("page.html").read_text(encoding="utf-8") == "newer €"
     assert sorted(folder.iterdir()) == before
+
+
+def test_a_full_disk_is_that_of_the_file_that_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of a write names no file, and the command line would take it for that of standard output."""
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def change_users() -> None:
+        with changing_users("users.json"):
+            pass
+
+    log = UndoLog("orders.undo")
+    state = JobState("state.json", ("copy",))
+    monkeypatch.setattr("os.fsync", full)
+    writes: dict[str, Callable[[], object]] = {
+        "users.json": change_users,
+        "orders.undo": lambda: log.add_and_sync("Orders", [({"id": {"S": "a"}}, None, None)]),
+        "state.json": lambda: state.set("Orders", {}),
+        "text.txt": lambda: write_whole(Path("text.txt"), b"text"),
+    }
+    for name, write in writes.items():
+        with pytest.raises(OSError, match="No space left") as caught:
+            write()
+        assert caught.value.filename == name
+    with log:
+        pass

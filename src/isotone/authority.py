@@ -1,7 +1,7 @@
-"""The host that an authority names: in a Host header, in an Origin, in a URL.
+"""Parses the host out of an authority: a Host header, an Origin, a URL. Decides what is a loopback address.
 
-An authority is read whole or not at all. A reader that takes the part in brackets, or the part before `#`, and ignores
-the rest takes one host for another: `[::1]evil.com` for this machine.
+An authority is parsed whole or refused. A parser that takes the part in brackets, or the part before `#`, and ignores
+the rest would mistake one host for another: `[::1]evil.com` for this machine.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ORIGIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(.+)")
 
 
 def host_in(authority: str) -> str | None:
-    """The host of `host`, `host:port` or `[address]:port`; None if it is none of these.
+    """The host of `host`, `host:port` or `[address]:port`; None for any other text.
 
     A name is in lower case and without its final dot, an IPv6 address in its shortest form.
 
@@ -36,7 +36,7 @@ def host_in(authority: str) -> str | None:
 
 
 def is_origin(text: str) -> bool:
-    """Whether a text is the origin of web pages: a scheme and an authority that has a host, without a path."""
+    """Whether a text is the origin of a web page: a scheme and an authority with a host, without a path."""
     found = _ORIGIN.fullmatch(text)
     return found is not None and bool(host_in(found[1]))
 

@@ -1,8 +1,8 @@
-"""The time of day, for expiry, tokens and timestamps; a clock that tests set by hand.
+"""The time of day, for expiry, tokens and timestamps; `ManualClock` for tests.
 
-All of Isotone reads it here (except to measure durations of its own work), so a test that passes a `ManualClock`
-controls the time everywhere. A clock may be set back or forward; what must not be fooled by that, such as a lease,
-counts the time that `monotonic_of` a clock shows.
+All of Isotone reads the time here (except to measure its own work), so a test that passes a `ManualClock` controls the
+time everywhere. A clock may be set back or forward. Code that must not notice this, such as a lease, measures time by
+`monotonic_of(clock)`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,17 @@ class Clock(Protocol):
 
 
 def monotonic_of(clock: Clock) -> Callable[[], float]:
-    """Seconds that go on evenly when the clock is set: its `monotonic`, or that of the machine if it has none."""
+    """Seconds that ignore changes of the clock: its own `monotonic`, or the machine's if it has none."""
     found: Callable[[], float] = getattr(clock, "monotonic", time.monotonic)
     return found
 
 
 class SystemClock:
-    """The time of the machine."""
+    """The time of the machine.
+
+    >>> isotone.SystemClock().now() > 1_700_000_000
+    True
+    """
 
     __slots__ = ()
 
@@ -35,7 +39,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that moves only when told to. `advance` lets time pass; `set` is a step of the clock alone.
+    """A clock that moves only when a test moves it. `advance` lets time pass; `set` only changes what the clock shows.
 
     >>> clock = ManualClock(1_700_000_000)
     >>> clock.advance(timedelta(hours=1))
@@ -52,10 +56,11 @@ class ManualClock:
         self.set(now)
 
     def now(self) -> float:
+        """The seconds since the Unix epoch that were set."""
         return self._now
 
     def monotonic(self) -> float:
-        """The seconds of all calls of `advance`."""
+        """The seconds that `advance` has added so far."""
         return self._passed
 
     @property

@@ -1,8 +1,8 @@
-"""Threads in the background that end before the interpreter does.
+"""Background threads that end before the interpreter does.
 
-At its end the interpreter stops daemon threads wherever they are, with the locks that they hold. What is cleaned up after
-that, such as a `with` block in a generator, would wait for them for ever. So a `Daemon` says how it is asked to end: at exit
-all are asked while they still run, and have a second. After that nobody waits for them.
+At exit the interpreter kills daemon threads wherever they are, with the locks that they hold. Cleanup that runs after
+that, such as a `with` block in a generator, would wait for these locks forever. So a `Daemon` has a function that asks
+it to end. At exit all daemons are asked while they still run, and have one second.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Callable
 from typing import Final
 from weakref import WeakSet
 
-LONGEST_END: Final = 1.0
-"""Seconds that the interpreter waits at its end for all daemons together."""
+EXIT_WAIT: Final = 1.0
+"""Seconds that the interpreter waits at exit for all daemons together."""
 
 log = logging.getLogger("isotone")
 
@@ -25,8 +25,8 @@ log = logging.getLogger("isotone")
 class Daemon:
     """A running thread, which calls `target` once.
 
-    `end` asks it to end, from any thread and more than once if need be, and does not wait for that.
-    Raises `RuntimeError` while the interpreter ends: no thread can start then.
+    `end` asks the thread to end and does not wait for it. It may be called from any thread, and more than once. Raises
+    `RuntimeError` at exit, when no thread can be started.
     """
 
     __slots__ = ("__weakref__", "_target", "_thread", "end")
@@ -34,7 +34,7 @@ class Daemon:
     def __init__(
         self, target: Callable[[], object], name: str, *, end: Callable[[], object]
     ) -> None:
-        if sys.is_finalizing():  # the thread would never begin, and its starter wait for that
+        if sys.is_finalizing():  # the thread would never run, and start() would wait for it
             raise RuntimeError(f"the interpreter ends: the thread {name} cannot start")
         self.end = end
         self._target = target
@@ -44,11 +44,11 @@ class Daemon:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it runs: not in a process that was forked since, nor after the interpreter has stopped it."""
+        """Whether the thread runs. It does not in a forked process, or after the interpreter has killed it."""
         return self._thread.is_alive() and not sys.is_finalizing()
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait until it has ended, unless it never will."""
+        """Wait until the thread has ended, unless it never will."""
         if self.is_alive:
             self._thread.join(timeout)
 
@@ -64,11 +64,11 @@ _RUNNING: Final[WeakSet[Daemon]] = WeakSet()
 
 def _end_all() -> None:
     running = [daemon for daemon in list(_RUNNING) if daemon.is_alive]
-    deadline = time.monotonic() + LONGEST_END
+    deadline = time.monotonic() + EXIT_WAIT
     for daemon in running:
         try:
             daemon.end()
-        except Exception:  # the others must be asked, too
+        except Exception:  # the others must still be asked
             log.exception("a thread could not be asked to end")
     for daemon in running:
         daemon.join(max(0.0, deadline - time.monotonic()))

@@ -1,4 +1,4 @@
-"""An error in one line for people: on a terminal, and on the page of the workbench."""
+"""Formats an error as one line for people: on a terminal, and in the workbench."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ADVICE: Final = {
 def error_text(error: BaseException, *, unnamed: str = "") -> str:
     """What went wrong, with the notes that were added to the error.
 
-    `unnamed` is the subject of an error of the system that names no file.
+    `unnamed` is the subject of an operating system's error that names no file.
 
     >>> error_text(FileNotFoundError(2, "No such file or directory", "shop.db"))
     'shop.db: No such file or directory'

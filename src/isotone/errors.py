@@ -9,6 +9,7 @@
     │   └── StorageCorrupt          the file is damaged, or is not an Isotone database
     │       ├── DamagedItem         an item is not as it was written: `table`, `key`
     │       └── DamagedLog          the log of a file is damaged, so the file was not opened
+    ├── TakesLong                   a request takes longer than an event loop may be held
     ├── ConnectionFailed            a server did not respond, or not readably
     ├── TableDiffers                an existing table differs from its declaration
     ├── KeysChanged                 stored items have other keys than declared
@@ -62,7 +63,7 @@ _CORAL_SERVICE: Final = "com.amazon.coral.service#"
 
 
 class IsotoneError(Exception):
-    """The base class of all others. Pickling and copying keep the text and the attributes of each."""
+    """The base class of all others. Pickling and copying keep an error's text and attributes."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return restored, (type(self), self.args), vars(self)
@@ -72,7 +73,7 @@ E = TypeVar("E", bound=BaseException)
 
 
 def restored(kind: type[E], args: tuple[Any, ...]) -> E:
-    """An error as it was pickled, without its constructor, which would make a text of the text."""
+    """Rebuilds a pickled error without calling its constructor, which would format the message a second time."""
     return kind.__new__(kind, *args)
 
 
@@ -88,12 +89,19 @@ class StorageBusy(StorageError):
     """Another process held the write lock of the file for too long."""
 
 
+class TakesLong(IsotoneError):
+    """A request takes longer than its thread may: nothing was done, and it has to be executed in another one.
+
+    Only a thread that may not be held, such as the event loop of a server, gets this error.
+    """
+
+
 class StorageCorrupt(StorageError):
     """The file is damaged, or is not an Isotone database."""
 
 
 class DamagedItem(StorageCorrupt):
-    """A stored item, or an entry that belongs to one, is not as it was written: the disk has changed its bytes.
+    """A stored item, or an index entry of one, has changed on the disk since it was written.
 
     `table` is the table's name, `key` the item's key as the API writes it; either is None where it cannot be read.
     """
@@ -115,7 +123,7 @@ class UsageError(IsotoneError, ValueError):
 
 
 class NotStarted(UsageError, RuntimeError):
-    """A mock is used that was not started, or was stopped already; also a `RuntimeError`, as in moto."""
+    """A mock is used before it was started or after it was stopped; also a `RuntimeError`, as in moto."""
 
 
 class OutOfRange(UsageError):
@@ -143,7 +151,7 @@ class InvalidCursor(UsageError):
 
 
 class NoCredentials(UsageError):
-    """There is no access key to sign requests for AWS."""
+    """There is no access key to sign requests with."""
 
 
 class ConnectionFailed(IsotoneError):
@@ -167,7 +175,7 @@ class TableDiffers(IsotoneError):
             + ". Missing indexes are added by add_indexes(); for the rest, change the declaration "
             "or give the table another name"
         )
-        self.differences = list(differences)
+        self.differences: list[object] = list(differences)
 
 
 class KeysChanged(IsotoneError):
@@ -185,7 +193,7 @@ class KeysChanged(IsotoneError):
         )
         self.entity = entity
         self.table = table
-        self.changes = list(changes)
+        self.changes: list[str] = list(changes)
 
 
 class WriteRefused(IsotoneError):
@@ -225,8 +233,8 @@ class NotUnique(WriteRefused):
 class Failure(NamedTuple):
     """A refused write of a transaction: its entity, and the reason.
 
-    `position` is that of the call in the transaction, from 0; entities that were only read come after all calls. `key` is
-    an `EntityKey`: `key.entity` is the class, `key.fields` has the values of the primary key.
+    `position` is the number of the call in the transaction, from 0; entities that were only read come after all calls.
+    `key` is an `EntityKey`: `key.entity` is the class, `key.fields` has the values of the primary key.
     """
 
     position: int
@@ -242,7 +250,7 @@ class TransactionFailed(WriteRefused):
 
     def __init__(self, message: str, failures: Sequence[Failure]) -> None:
         super().__init__(message)
-        self.failures = list(failures)
+        self.failures: list[Failure] = list(failures)
 
     @property
     def reasons(self) -> dict[int, WriteRefused]:
@@ -250,7 +258,7 @@ class TransactionFailed(WriteRefused):
         return {failure.position: failure.reason for failure in self.failures}
 
     def reason_of(self, target: Any) -> WriteRefused | None:
-        """The error of the refused write of an entity, by its class or its `EntityKey`; None if there is none."""
+        """The error of the refused write of an entity, given its class or `EntityKey`; None if it was not refused."""
         for _, key, reason in self.failures:
             if key == target or (isinstance(target, type) and issubclass(key.entity, target)):
                 return reason
@@ -284,7 +292,8 @@ class ChangesLost(IsotoneError):
 class BadRow(IsotoneError):
     """A row of a file is not an item that its table takes; everything before it was imported.
 
-    `number` is that of its line or row, from 1, `reason` what is wrong, `text` the row, `file` its file in a folder.
+    `number` is the number of the line or row, from 1; `reason` is what is wrong; `text` is the row; `file` is its file
+    in a folder.
     """
 
     def __init__(self, number: int, reason: str, text: str = "", file: str = "") -> None:
@@ -367,7 +376,7 @@ class InvalidItem(IsotoneError):
     ) -> None:
         super().__init__(message)
         self.table = table
-        self.key = dict(key or {})
+        self.key: dict[str, Any] = dict(key or {})
         self.entity = entity
         self.field = field
         self.found = found
@@ -382,8 +391,8 @@ class ApiError(IsotoneError):
     """An error of the DynamoDB API, which DynamoDB returns instead of a result.
 
     `members` are the other members of the error's body (`CancellationReasons`, `Item`). `hint` is advice that the
-    library adds after AWS's message. `follows_lost_answer`: the request was a retry of one without an answer, which may
-    have been executed; then a condition may be false because of it.
+    library adds after AWS's message. `follows_lost_answer`: an earlier attempt of this request got no answer and may
+    have been executed, so a condition may be false because of it.
     """
 
     status: ClassVar[int] = 400
@@ -391,7 +400,7 @@ class ApiError(IsotoneError):
     message_member: ClassVar[str] = "message"
     hint: str = ""
     follows_lost_answer: bool = False
-    # As botocore's errors have them; set on errors that a client raises.
+    # The attribute that botocore's errors have; set on errors that a client raises.
     response: dict[str, Any]
     operation_name: str
 
@@ -456,13 +465,13 @@ class InvalidSignatureException(ApiError):
 
 
 class UnrecognizedClientException(ApiError):
-    """Nobody has the access key, or the session token is not the key's."""
+    """No user has the access key, or the session token does not belong to it."""
 
     namespace = _CORAL_SERVICE
 
 
 class ExpiredTokenException(ApiError):
-    """The access key was valid for a time, which is over."""
+    """The temporary access key has expired."""
 
     namespace = _CORAL_SERVICE
 
@@ -489,7 +498,7 @@ class TransactionCanceledException(ApiError):
 
 
 class ReplicatedWriteConflictException(ApiError):
-    """A request in another region is writing the item, of a table with strong consistency."""
+    """A request in another region is writing the item; the table has multi-region strong consistency."""
 
 
 class TransactionConflictException(ApiError):

@@ -1,8 +1,9 @@
-"""Files that one process has at a time: they are locked until they are closed, or the process ends.
+"""Locks a file for one process, until the file is closed or the process ends.
 
 file = open_locked(Path("orders.jsonl.part"))      # with what an earlier process has left in it
 file.truncate(0)
 …
+check_in_place(file, "orders.jsonl.part", size)   # of what was written
 Path("orders.jsonl.part").replace("orders.jsonl")  # while it is locked, so nobody else writes into it
 file.close()
 """
@@ -12,10 +13,11 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from os import PathLike
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from isotone.errors import InProgress
+from isotone.errors import InProgress, StorageError
 
 WITHOUT_LOCKS: Final = (errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS)
 """Errors of file systems that have no locks."""
@@ -25,12 +27,13 @@ _REFUSAL: Final = "another process is writing {}: wait until it is done, or give
 
 
 def open_locked(path: Path, refusal: str = "") -> BinaryIO:
-    """A file to read and write, which is made if it does not exist; raises `InProgress` if another process has it.
+    """Open a file for reading and writing, and lock it; raises `InProgress` if another process has locked it.
 
-    On a file system without locks it is opened all the same.
+    The file is created if it does not exist. Writes append, so that a file emptied by another program gets no gap
+    (`check_in_place`). On a file system without locks it is opened unlocked.
     """
     while True:
-        mode = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        mode = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         file = os.fdopen(os.open(path, mode, 0o666), "r+b")
         try:
             lock(file)
@@ -41,19 +44,38 @@ def open_locked(path: Path, refusal: str = "") -> BinaryIO:
                 return file
             file.close()
             raise InProgress(refusal or _REFUSAL.format(path)) from None
-        file.close()  # the process that had it has renamed it, or deleted it
+        file.close()  # the process that had the lock has renamed or deleted the file
+
+
+def check_in_place(file: BinaryIO, path: str | PathLike[str], size: int) -> None:
+    """Raise `StorageError` if a path does not name an open file any more, or the file has another size than was written.
+
+    A lock keeps out other programs of Isotone alone: whoever deletes, replaces or empties a file that is being written takes
+    what was written before, or gets what is written next.
+    """
+    found = os.fstat(file.fileno())
+    try:
+        is_same = os.path.samestat(found, Path(path).stat())
+    except OSError:
+        is_same = False
+    if not is_same or found.st_size != size:
+        raise StorageError(
+            f"{path} was deleted, replaced or changed while it was written, so what was written to it is not whole: begin again"
+        )
 
 
 if sys.platform == "win32":
     import msvcrt
 
-    _FAR: Final = 1 << 62  # of the byte that is locked: others could not read one that a file has
+    _LOCKED_BYTE: Final = (
+        1 << 62
+    )  # far beyond the file's end: on Windows others cannot read a locked byte
 
     def lock(file: BinaryIO, *, wait: bool = False) -> None:
-        """Lock a file; raises `OSError` if another process has locked it and this one does not wait, or has waited ten seconds."""
+        """Lock a file; raises `OSError` if another process has locked it. With `wait`, only after ten seconds."""
         descriptor = file.fileno()
         place = os.lseek(descriptor, 0, os.SEEK_CUR)
-        os.lseek(descriptor, _FAR, os.SEEK_SET)
+        os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
         finally:
@@ -63,5 +85,5 @@ else:
     import fcntl
 
     def lock(file: BinaryIO, *, wait: bool = False) -> None:
-        """Lock a file; raises `OSError` if another process has locked it and this one does not wait."""
+        """Lock a file; raises `OSError` if another process has locked it. With `wait`, waits until it is free."""
         fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -42,7 +42,6 @@ STATEMENT_COLLECTIONS_PAGE: Final = 10  # items in a page of a SELECT that names
 BATCH_STATEMENTS: Final = 25  # statements in one BatchExecuteStatement
 NEXT_TOKEN_SIZE: Final = 32768  # characters of a NextToken
 
-# Requests
 QUERY_PAGE: Final = 1 * MB  # what one Query or Scan call reads, before its filter
 BATCH_GET_ITEMS: Final = 100  # keys in one BatchGetItem
 BATCH_GET_SIZE: Final = 16 * MB  # what one BatchGetItem returns

@@ -1,4 +1,4 @@
-"""Which file an option may write: one decision for each option of each command that names an output.
+"""Which files an option may write: one check for every option that names an output, in every command.
 
     report = OutputPath("--report", "lost.jsonl", may_stream=True)
     check_outputs(OutputPath("NEW_FILE", "new.db"), report, inputs={"FILE": "shop.db"})
@@ -9,7 +9,7 @@ An output is refused if it is
 
 - an input, under another spelling or through a link as well, or what SQLite keeps beside one (`shop.db-wal`)
 - another output of the same call, or a file that this one writes beside itself (`orders.jsonl.part`)
-- a database of SQLite or one of its logs, whoever made it and whatever is forced
+- a database of SQLite or one of its logs, whichever program made it, even with `--force`
 - not a regular file: a folder, a device, a pipe, a symbolic link
 
 A text that is written in one go may also go to a pipe, a terminal or a null device, such as `/dev/stdout`: nothing is
@@ -23,7 +23,7 @@ import secrets
 import stat
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Final, NamedTuple, TextIO
@@ -33,7 +33,7 @@ from isotone.errors import UsageError
 Place = str | PathLike[str]
 
 STANDARD: Final = "-"
-"""Names standard input or output in the place of a file."""
+"""The name that stands for standard input or output."""
 
 LOGS: Final = ("-wal", "-shm", "-journal")
 """The endings of the files that SQLite keeps beside a database."""
@@ -55,11 +55,11 @@ _KINDS: Final = (
 
 
 class OutputPath(NamedTuple):
-    """A file that an option names to be written: `option` is how the caller names the option.
+    """An output file that an option names; `option` is the option's name in the caller's words.
 
-    `beside` are the endings of files that are written beside it. `may_stream`: it is written in one go, so a pipe or a terminal
-    will do. `is_appended`: what it has stays, so it may be behind a symbolic link. `needs_folder`: its folder must exist.
-    `is_database`: it becomes one, so the caller judges which databases it may replace.
+    `beside` are the endings of files that are written beside it. `may_stream`: it is written in one go, so a pipe or a
+    terminal is accepted. `is_appended`: its content is kept, so it may be a symbolic link. `needs_folder`: its folder
+    must exist. `is_database`: it becomes a database, so the caller decides which databases it may replace.
     """
 
     option: str
@@ -72,7 +72,7 @@ class OutputPath(NamedTuple):
 
 
 def text_output(option: str, path: Place | None) -> OutputPath | None:
-    """The output of an option whose text is written in one go; None if the option was not given."""
+    """The output of an option that writes its text in one go; None if the option was not given."""
     return None if path is None else OutputPath(option, path, may_stream=True)
 
 
@@ -81,8 +81,8 @@ def check_outputs(
 ) -> None:
     """Raise `UsageError` for an output that must not be written; None is an option that was not given.
 
-    `inputs` are the files and folders that the same call reads, by the names of their options. A file of the call that does
-    not exist yet, such as a database to be made, is an input here as well.
+    `inputs` are the files and folders that the same call reads, by the names of their options. Other files of the call
+    that do not exist yet, such as a database to be created, count as inputs as well.
     """
     given = [each for each in outputs if each is not None]
     read = {option: path for option, path in (inputs or {}).items() if path is not None}
@@ -96,7 +96,7 @@ def check_outputs(
 
 
 def check_output(output: OutputPath) -> None:
-    """Raise `UsageError` for an output that must not be written, whatever else is read and written."""
+    """Raise `UsageError` for an output that must not be written, on its own."""
     _check_name(output)
     path = Path(output.path)
     if output.needs_folder and not path.parent.is_dir():
@@ -111,8 +111,8 @@ def check_output(output: OutputPath) -> None:
 
 
 def write_text(output: OutputPath, text: str) -> None:
-    """Write a text to an output, in UTF-8, in place of what the file has."""
-    check_output(output)  # again: the work before may have taken long
+    """Write a text to an output in UTF-8, replacing the file's content."""
+    check_output(output)  # again: the work since the first check may have taken long
     stream = _standard_stream(Path(output.path))
     if stream is not None:
         stream.write(text)
@@ -124,21 +124,29 @@ def write_text(output: OutputPath, text: str) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Replace a file by another content, at once and durably: it has the old one or the new one, never a part."""
-    new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")  # nobody has a file of this name
+    """Replace a file's content atomically and durably: after a crash it is the old one or the new one."""
+    new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")  # a name of its own
     try:
-        with new.open("xb") as file:
+        with errors_name(path), new.open("xb") as file:
             if path.exists():
                 new.chmod(stat.S_IMODE(path.stat().st_mode))
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        new.replace(path)
-    except OSError as error:
-        error.filename = str(path)  # the name that the user knows
-        raise
+        with errors_name(path):
+            new.replace(path)
     finally:
         new.unlink(missing_ok=True)
+
+
+@contextmanager
+def errors_name(path: Place) -> Iterator[None]:
+    """Errors of the system in this block name a file as the user knows it: of a write they name none."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = os.fspath(path)
+        raise
 
 
 # Kinds of files
@@ -151,7 +159,7 @@ def _check_name(output: OutputPath) -> None:
 
 
 def _check_kind(output: OutputPath, path: Path) -> None:
-    """Refuse what is not a regular file. What is written beside an output must be one, whatever that is."""
+    """Refuse anything but a regular file. Files that are written beside an output must be regular, too."""
     is_itself = path == Path(output.path)
     may_stream = output.may_stream and is_itself
     if _is_standard(path):
@@ -160,7 +168,7 @@ def _check_kind(output: OutputPath, path: Path) -> None:
         return
     if path.is_symlink() and not (output.is_appended and is_itself):
         raise _refused(output, path, f"is a symbolic link to {os.path.realpath(path)}")
-    with suppress(OSError):  # there is nothing yet
+    with suppress(OSError):  # the file does not exist yet
         mode = path.stat().st_mode
         is_stream = may_stream and (stat.S_ISCHR(mode) or stat.S_ISFIFO(mode))
         if not stat.S_ISREG(mode) and not is_stream:
@@ -169,21 +177,21 @@ def _check_kind(output: OutputPath, path: Path) -> None:
 
 
 def _is_standard(path: Path) -> bool:
-    """Whether a path is a name of an open stream of this process, which is a symbolic link on some systems."""
+    """Whether a path names an open stream of this process; on some systems that is a symbolic link."""
     return str(path).startswith(_STREAMS)
 
 
 def _standard_stream(path: Path) -> TextIO | None:
-    """Standard output or error, if a path names the same file: opening that again would overwrite what is there."""
+    """Standard output or error, if a path names the same file: opening it again would overwrite what was printed."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # the path is new, or the stream has no file
+        with suppress(OSError, ValueError):  # the path does not exist, or the stream has no file
             if os.path.samestat(path.stat(), os.fstat(stream.fileno())):
                 return stream
     return None
 
 
 def _database_of(path: Path) -> str:
-    """What a path is, if it is a database; empty for any other."""
+    """What kind of database a path is, in words; empty if it is none."""
     if _head(path).startswith(_DATABASE):
         return "a database"
     for ending in LOGS:
@@ -193,7 +201,7 @@ def _database_of(path: Path) -> str:
 
 
 def _log_of(path: Path) -> str:
-    """What a path is, if it is or would be the log of a database; empty for any other."""
+    """What kind of database log a path is or would be, in words; empty if it is none."""
     if _head(path).startswith(_LOG_HEADS):
         return "the log of a database"
     for ending in LOGS:
@@ -204,7 +212,7 @@ def _log_of(path: Path) -> str:
 
 
 def _head(path: Path) -> bytes:
-    """The first bytes of a regular file; none of any other, or of one that cannot be read.
+    """The first bytes of a regular file; empty for other files and unreadable ones.
 
     An index of a log (`-shm`) is not opened: closing it would end the locks that SQLite has on it in this process.
     """
@@ -213,12 +221,12 @@ def _head(path: Path) -> bytes:
             return b""
     except OSError:
         return b""
-    from isotone.first_bytes import first_bytes  # which needs SQLite
+    from isotone.first_bytes import first_bytes  # imports SQLite
 
     return first_bytes(os.fspath(path), len(_DATABASE))
 
 
-# Two files
+# Pairs of files
 
 
 def _check_apart(output: OutputPath, option: str, path: Place) -> None:
@@ -249,7 +257,7 @@ def _all_of(output: OutputPath) -> Iterator[Path]:
 
 
 def _logs_of(path: Path) -> Iterator[Path]:
-    """Where SQLite keeps the logs of a database: beside the file itself, if the path is a link to it."""
+    """The paths of a database's logs: beside the file itself, if the path is a link to it."""
     for each in {path, Path(os.path.realpath(path))}:
         for ending in LOGS:
             yield _beside(each, ending)
@@ -260,7 +268,7 @@ def _beside(path: Path, ending: str) -> Path:
 
 
 def _is_same(first: Path, second: Path) -> bool:
-    """Whether two paths are one file, or will be when it is made."""
+    """Whether two paths are the same file, or will be once it exists."""
     try:
         return first.samefile(second)
     except (OSError, ValueError):
@@ -268,7 +276,7 @@ def _is_same(first: Path, second: Path) -> bool:
 
 
 def _refused(output: OutputPath, path: Path, reason: str) -> UsageError:
-    """The error for a file that an output is, or that is written beside it."""
+    """The error for an output; `path` is the file it writes, which may be one beside it."""
     given = f"{output.option} {os.fspath(output.path)}"
     what = given if path == Path(output.path) else f"{given} also writes {path}, which"
     return UsageError(f"{what} {reason}; give another file")

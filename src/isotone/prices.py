@@ -1,4 +1,4 @@
-"""What Amazon charges for DynamoDB, as a dated table that can be replaced.
+"""What Amazon charges for DynamoDB: a dated price list that can be replaced.
 
 US_EAST_1.on_demand(reads=1_000_000, writes=250_000)      # 0.28125 dollars
 Prices.from_file("eu-central-1.toml")                     # the same fields, with your region's figures
@@ -21,11 +21,11 @@ DAYS_A_MONTH: Final = HOURS_A_MONTH / 24
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """The prices of a table of the standard class in one region. Free tiers and taxes are not in them."""
+    """The prices of a standard-class table in one region, without free tiers and taxes."""
 
     region: str
     as_of: str
-    """The price list that the figures are from."""
+    """The date of the price list that the figures are from."""
     million_read_units: float
     """On demand: a million read request units."""
     million_write_units: float
@@ -43,7 +43,7 @@ class Prices:
         return (reads * self.million_read_units + writes * self.million_write_units) / 1e6
 
     def provisioned(self, *, reads: float, writes: float, hours: float = HOURS_A_MONTH) -> float:
-        """The price of provisioned units a second, for a month unless told."""
+        """The price of provisioned units, for a month by default."""
         return (reads * self.read_unit_hour + writes * self.write_unit_hour) * hours
 
     def storage(self, size: float) -> float:
@@ -52,7 +52,7 @@ class Prices:
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Prices:
-        """The prices in a TOML file that has each field of this class under its name."""
+        """Read the prices from a TOML file that has each field of this class under its name."""
         try:
             found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -61,7 +61,7 @@ class Prices:
 
 
 def _checked(found: dict[str, Any], path: str | PathLike[str]) -> dict[str, Any]:
-    """The values of a file, if they are those of all fields."""
+    """The values of a file, if they are exactly the fields of this class."""
     texts = {"region", "as_of", "currency"}
     names = [each.name for each in fields(Prices)]
     if unknown := sorted(found.keys() - {*names}):

@@ -1,11 +1,11 @@
-"""The signature of a function as `help()` and editors show it: results instead of steps, parameters, not `Unpack[…]`.
+"""The signature of a function as `help()` and editors show it: results, not steps; parameters, not `Unpack[…]`.
 
-An operation of a store is a generator of steps, annotated so for type checkers; its caller sees what it returns.
-Names of type aliases are those of their modules; a reader needs what they stand for. A boto3-shaped method takes
-`**request`; a reader needs the names of its parameters.
+A store's operation is a generator of steps, and annotated so for type checkers; its caller wants to see the result.
+Type aliases are shown as the types that they stand for. A boto3-shaped method takes `**request`; it is shown with the
+names of its parameters.
 
-The text is made when somebody asks for it: importing the package costs nothing more. `inspect` follows `__wrapped__` until
-an object has a `__signature__`, so that attribute of a method is a `ShownSignature`.
+The text is made on demand, so importing the package costs nothing more. `inspect` follows `__wrapped__` until an object
+has a `__signature__`, so a method's `__wrapped__` is a `ShownSignature`.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ _RESULTS: Final = (
     (re.compile(r"Steps\[(.*)\]", re.DOTALL), "{}"),
     (re.compile(r"Batches\[(.*)\]", re.DOTALL), "Iterator[{}]"),
 )
-_KIND_OF_HOST: Final = re.compile(r"\[[MK]_co\]")  # which type checkers need, and readers do not
+_RUNNER_PARAMETER: Final = re.compile(r"\[[MK]_co\]")  # type checkers need it, readers do not
 _UNPACKED: Final = re.compile(r"Unpack\[([\w.]+)\]")
-_OF_STEPS: Final = re.compile(r"(?:Steps|Batches)\[")  # aliases that callers write
+_STEPS_ALIASES: Final = re.compile(r"(?:Steps|Batches)\[")  # aliases that callers write
 _DOTTED: Final = re.compile(r"\b(?:\w+\.)+(?=\w)")
 _TRANSPARENT: Final = (Annotated, Required)
 
 
 class ShownSignature:
-    """Stands between a method and its function for `inspect`."""
+    """Stands between a method and its function, and gives `inspect` the signature to show."""
 
     __slots__ = ("_function",)
 
@@ -96,7 +96,7 @@ class _Text(str):
 
 
 def _result(annotation: str) -> str:
-    """What a call returns, for an annotation of the steps that it runs."""
+    """What a call returns, given the annotation of its steps."""
     for pattern, result in _RESULTS:
         if found := pattern.fullmatch(annotation):
             return result.format(found[1])
@@ -104,7 +104,7 @@ def _result(annotation: str) -> str:
 
 
 def _parameters(parameter: inspect.Parameter, names: dict[str, Any]) -> Iterator[inspect.Parameter]:
-    """A parameter as it is shown; one for each member of a declared request."""
+    """A parameter as it is shown; a declared request is shown as one parameter per member."""
     annotation = parameter.annotation
     if not isinstance(annotation, str):
         yield parameter
@@ -115,7 +115,7 @@ def _parameters(parameter: inspect.Parameter, names: dict[str, Any]) -> Iterator
 
 
 def _members(request: Any) -> Iterator[inspect.Parameter]:
-    """The members of a TypedDict as keyword arguments, those that are required first; `...` if one may be left out."""
+    """The members of a TypedDict as keyword arguments, required ones first; `...` as the default of optional ones."""
     import inspect
 
     def is_optional(name: str) -> bool:
@@ -134,9 +134,9 @@ def _members(request: Any) -> Iterator[inspect.Parameter]:
 
 
 def _written(annotation: str, names: dict[str, Any]) -> _Text:
-    """An annotation with its aliases written out; as it is, if it names steps, or what only type checkers import."""
-    annotation = _KIND_OF_HOST.sub("", annotation)
-    if _OF_STEPS.match(annotation):
+    """An annotation with its aliases resolved; unchanged if it names steps, or types that only type checkers import."""
+    annotation = _RUNNER_PARAMETER.sub("", annotation)
+    if _STEPS_ALIASES.match(annotation):
         return _Text(annotation)
     try:
         return _Text(_text(eval(annotation, names)))
@@ -145,7 +145,7 @@ def _written(annotation: str, names: dict[str, Any]) -> _Text:
 
 
 def _text(kind: Any) -> str:
-    """A type as one writes it, without the modules of its names."""
+    """A type as source code, without module names."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is None or kind is type(None):
         return "None"
@@ -165,23 +165,23 @@ def _text(kind: Any) -> str:
 
 
 def show_signature(method: Callable[..., Any], function: Any) -> None:
-    """Let `inspect.signature` of a method show that of the function which it runs."""
+    """Make `inspect.signature` of a method show the signature of the function that it runs."""
     method.__wrapped__ = ShownSignature(function)  # type: ignore[attr-defined] # of a function
 
 
 def shown(function: F) -> F:
-    """Let `inspect.signature` show a function as its callers need it."""
+    """Make `inspect.signature` show a function as its callers need it."""
     show_signature(function, getattr(function, "__wrapped__", function))
     return function
 
 
 def show_signatures(kind: type[T]) -> type[T]:
-    """Let `inspect.signature` show the methods of a class, those that it defines itself, as callers need them."""
+    """Make `inspect.signature` show the methods that a class defines itself as their callers need them."""
     for name, member in vars(kind).items():
         method = member.__func__ if isinstance(member, staticmethod) else member
         if not isinstance(method, types.FunctionType) or name.startswith("_"):
             continue
         function = getattr(method, "__wrapped__", method)
-        if isinstance(function, types.FunctionType):  # otherwise it has been done
+        if isinstance(function, types.FunctionType):  # otherwise it is already shown
             show_signature(method, function)
     return kind

@@ -1,4 +1,4 @@
-"""Text for a terminal: counts with their noun, the width of a text, cells that are cut if long, and aligned rows.
+"""Text for a terminal: counts with their noun, the width of a text, shortened cells, and aligned rows.
 
 >>> print(aligned(["table", "items"], [["orders", "1200"], ["tags", "7"]], right={1}))
 table   items
@@ -14,13 +14,13 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 WIDEST: Final = 48
-"""Columns of the terminal that a cell takes at most."""
+"""The most terminal columns that a cell may take."""
 
 _WIDE: Final = frozenset("WF")
 
 
 def pluralized(number: float, noun: str, several: str = "", *, form: str = ",") -> str:
-    """A number with its noun; `several` is the plural where it is not the noun with an s.
+    """A number with its noun; `several` is the plural, if it is not the noun plus s.
 
     >>> pluralized(1, "item"), pluralized(2500, "item"), pluralized(2, "entry", "entries"), pluralized(0.5, "unit")
     ('1 item', '2,500 items', '2 entries', '0.5 units')
@@ -30,7 +30,7 @@ def pluralized(number: float, noun: str, several: str = "", *, form: str = ",") 
 
 
 def width(text: str) -> int:
-    """The number of columns of the terminal that a text takes."""
+    """The number of terminal columns that a text takes."""
     return sum(
         0
         if unicodedata.combining(char)
@@ -62,7 +62,7 @@ def cell(text: str, widest: int = WIDEST) -> str:
 def aligned(
     header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Collection[int] = ()
 ) -> str:
-    """Columns under a header; `right` has the numbers of those that are aligned to the right."""
+    """Columns under a header; `right` has the numbers of the columns that are aligned right."""
     widths = [max(map(width, column)) for column in zip(header, *rows, strict=True)]
     rule = ["─" * each for each in widths]
     return "\n".join(_line(row, widths, right) for row in (header, rule, *rows))

@@ -22,7 +22,7 @@ AT_MOST = 25  # requests of one kind on one table that are compared
 READS = {"Query", "Scan"}
 
 
-def told(estimate: Cost) -> tuple[float, int, int]:
+def figures_of(estimate: Cost) -> tuple[float, int, int]:
     return estimate.units, estimate.items_read, estimate.items_returned
 
 
@@ -61,11 +61,11 @@ class Comparison:
                 if not estimate.exact or estimate.units != observation.units:
                     self.wrong.append(f"{operation} {request}: {estimate} but {observation.units}")
                 return
-            if told(estimate) != cost_of(observation):
+            if figures_of(estimate) != cost_of(observation):
                 # The engine may have deleted an expired item in between.
                 again = isotone.explain(self.store, (operation, request), sample=SAMPLE)
                 estimate = again.estimate
-            if not estimate.exact or told(estimate) != cost_of(observation):
+            if not estimate.exact or figures_of(estimate) != cost_of(observation):
                 self.wrong.append(f"{operation} {request}: {estimate} but {observation}")
 
         return ended

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 import isotone
-from isotone.effort import Wait
-from isotone.errors import ResourceNotFoundException
+from isotone.errors import TakesLong
 from isotone.server.dispatcher import Dispatcher
 from isotone.server.request import ServiceCall
 from isotone.server.response import ORDINARY
@@ -70,23 +69,39 @@ def on_a_loop(database: isotone.Database, steps: Callable[[Dispatcher], Any]) ->
     return asyncio.run(main())
 
 
-def test_a_long_read_is_of_one_moment(database):
-    rest = database.send("Query", query(), Wait.ONE_TURN)
-    assert callable(rest)
-    for number in range(ITEMS):
-        put(database, number, value=6)
-    answer = json.loads(rest())
-    assert answer["Count"] == ITEMS
-    assert json.loads(database.send("Query", query()))["Count"] == 0
+def in_a_hurry(database: isotone.Database, operation: str, body: bytes) -> Any:
+    """The answer, or the error, in a thread that may not compute for long, as an event loop gets it."""
+    database.allow_waiting(False)
+    try:
+        return json.loads(database.send(operation, body))
+    except TakesLong as error:
+        return type(error)
+    finally:
+        database.allow_waiting(True)
+
+
+def test_a_long_read_is_handed_over(database):
+    assert in_a_hurry(database, "Query", query()) is TakesLong
+    assert in_a_hurry(database, "Query", query(Limit=200)) is TakesLong
+    assert json.loads(database.send("Query", query()))["Count"] == ITEMS
 
 
 def test_a_short_read_is_answered_at_once(database):
-    answer = database.send("Query", query(Limit=50), Wait.ONE_TURN)
-    assert json.loads(answer)["Count"] == 50
-    assert answer == database.send("Query", query(Limit=50))
+    answer = in_a_hurry(database, "Query", query(Limit=50))
+    assert answer["Count"] == 50
+    assert answer == json.loads(database.send("Query", query(Limit=50)))
 
 
-def test_the_rest_of_a_long_read_leaves_the_loop_and_the_lock_free(database):
+def test_what_is_handed_over_has_consumed_nothing(database):
+    database.measure()
+    for _ in range(3):
+        assert in_a_hurry(database, "Query", query()) is TakesLong
+    assert database.series() == []
+    database.send("Query", query())
+    assert {value for name, _, value in database.series() if "read_units" in name} == {0.5}
+
+
+def test_a_long_read_leaves_the_loop_and_the_lock_free(database):
     threads = []
 
     async def steps(dispatcher: Dispatcher) -> bytes:
@@ -148,27 +163,22 @@ SELECTS = [
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_a_page_of_many_small_items_is_read_in_parts(crowded, reverse):
+def test_a_page_of_many_small_items_is_handed_over(crowded, reverse):
     request = json.loads(query(ScanIndexForward=not reverse))
     del request["FilterExpression"], request["ExpressionAttributeValues"][":v"]
-    rest = crowded.send("Query", json.dumps(request).encode(), Wait.ONE_TURN)
-    assert callable(rest)
-    read, unread = (MANY - 1, 0) if reverse else (0, MANY - 1)
-    for number in (read, unread):  # the first was read before it is deleted, the last was not
-        key = {"p": {"S": "a"}, "s": {"N": str(number)}}
-        crowded.execute("DeleteItem", {"TableName": "tab", "Key": key})
-    answer = json.loads(rest())
-    numbers = [int(item["s"]["N"]) for item in answer["Items"]]
-    assert numbers == [n for n in range(MANY) if n != unread][:: -1 if reverse else 1]
-    assert "LastEvaluatedKey" not in answer
+    text = json.dumps(request).encode()
+    assert in_a_hurry(crowded, "Query", text) is TakesLong
+    numbers = [int(item["s"]["N"]) for item in json.loads(crowded.send("Query", text))["Items"]]
+    assert numbers == list(range(MANY))[:: -1 if reverse else 1]
 
 
-def test_a_limit_and_the_size_of_a_page_hold_over_parts(crowded):
+def test_a_limit_and_the_size_of_a_page_hold_however_it_is_read(crowded):
     whole = [item["s"]["N"] for item in pages(crowded, "Scan", {"TableName": "tab"})]
     for limit in (2000, 2001, 4000, 7777):
         request = {"TableName": "tab", "Limit": limit}
-        rest = crowded.send("Scan", json.dumps(request).encode(), Wait.ONE_TURN)
-        first = json.loads(rest() if callable(rest) else rest)
+        text = json.dumps(request).encode()
+        first = json.loads(crowded.send("Scan", text))
+        assert in_a_hurry(crowded, "Scan", text) == (first if limit == 2000 else TakesLong)
         assert [item["s"]["N"] for item in first["Items"]] == whole[:limit]
         assert "LastEvaluatedKey" in first
         assert [item["s"]["N"] for item in pages(crowded, "Scan", request)] == whole
@@ -187,28 +197,17 @@ def pages(database: isotone.Database, operation: str, request: dict[str, Any]) -
 
 @pytest.mark.parametrize("select", SELECTS, ids=lambda select: select["Statement"])
 def test_statements_are_long_reads_too(crowded, select):
-    rest = crowded.send("ExecuteStatement", json.dumps(select).encode(), Wait.ONE_TURN)
+    text = json.dumps(select).encode()
+    answer = json.loads(crowded.send("ExecuteStatement", text))
     # A page of several collections is short.
-    assert callable(rest) == (" IN " not in select["Statement"])
-    answer = json.loads(rest() if callable(rest) else rest)
-    assert (
-        answer["Items"]
-        == json.loads(crowded.send("ExecuteStatement", json.dumps(select).encode()))["Items"]
-    )
+    is_short = " IN " in select["Statement"]
+    assert in_a_hurry(crowded, "ExecuteStatement", text) == (answer if is_short else TakesLong)
     found = answer["Items"]
     while "NextToken" in answer:
         more = json.dumps({**select, "NextToken": answer["NextToken"]}).encode()
         answer = json.loads(crowded.send("ExecuteStatement", more))
         found += answer["Items"]
     assert sorted(int(item["s"]["N"]) for item in found) == list(range(MANY))
-
-
-def test_a_table_that_is_dropped_ends_a_read(crowded):
-    rest = crowded.send("Scan", b'{"TableName": "tab"}', Wait.ONE_TURN)
-    assert callable(rest)
-    crowded.execute("DeleteTable", {"TableName": "tab"})
-    with pytest.raises(ResourceNotFoundException):
-        rest()
 
 
 BIG = {"p": {"S": "big"}, "s": {"N": "0"}, "l": {"L": [{"N": "1"}] * 20_000}}
@@ -223,7 +222,7 @@ KEYS = [{"p": {"S": "big"}, "s": {"N": "0"}}]
         ("TransactGetItems", {"Key": KEYS[0]}, lambda answer: answer["Responses"][0]["Item"]),
     ],
 )
-def test_a_projection_of_a_large_item_is_made_later(database, operation, request_, found):
+def test_a_projection_of_a_large_item_is_handed_over(database, operation, request_, found):
     database.execute("PutItem", {"TableName": "tab", "Item": BIG})
     request = {**request_, "ProjectionExpression": "l[7]"}
     if operation == "BatchGetItem":
@@ -232,7 +231,7 @@ def test_a_projection_of_a_large_item_is_made_later(database, operation, request
         request = {"TransactItems": [{"Get": {"TableName": "tab", **request}}]}
     else:
         request["TableName"] = "tab"
-    rest = database.send(operation, json.dumps(request).encode(), Wait.ONE_TURN)
-    assert callable(rest)
-    assert found(json.loads(rest())) == {"l": {"L": [{"N": "1"}]}}
+    text = json.dumps(request).encode()
+    assert in_a_hurry(database, operation, text) is TakesLong
+    assert found(json.loads(database.send(operation, text))) == {"l": {"L": [{"N": "1"}]}}
     assert found(database.execute(operation, request)) == {"l": {"L": [{"N": "1"}]}}

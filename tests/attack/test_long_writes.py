@@ -7,29 +7,26 @@ import gc
 import json
 import threading
 from collections.abc import Callable, Iterator
-from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 
 import isotone
-from isotone import effort
-from isotone.effort import Wait
-from isotone.engine import layout
-from isotone.errors import ApiError, ConditionalCheckFailedException, TransactionCanceledException
+from isotone.errors import (
+    ApiError,
+    ConditionalCheckFailedException,
+    TakesLong,
+    TransactionCanceledException,
+)
 from isotone.expressions.expression import COMPILED
-from isotone.operations import long_writes, request_decoding
-from isotone.operations.action import ACTIONS
+from isotone.operations import long_writes
 from isotone.server.dispatcher import Dispatcher
 from isotone.server.metrics import Metrics
 from isotone.server.request import ServiceCall
 from isotone.server.response import ORDINARY
-from isotone.values import json_pieces, request_body
 
 TABLE = {
     "TableName": "tab",
@@ -186,23 +183,21 @@ SHORT_WRITES: dict[str, tuple[str, bytes]] = {
 
 def bounded(database: isotone.Database, *requests: tuple[str, bytes]) -> list[Any]:
     """The results in a thread that may not compute for long, as an event loop gets them."""
+    short = [request for request in requests if not database.is_long(*request)]
     database.allow_waiting(False)
     try:
-        return list(database.send_many(requests, Wait.ONE_TURN))
+        results = iter(database.send_many(short))
     finally:
         database.allow_waiting(True)
+    return [next(results) if request in short else TakesLong() for request in requests]
 
 
-def finished(results: list[Any]) -> list[Any]:
-    """The answers; what was left for later is executed now."""
-    answers = []
-    for result in results:
-        try:
-            answer = result() if callable(result) else result
-        except ApiError as error:
-            answer = error
-        answers.append(json.loads(answer) if isinstance(answer, bytes) else type(answer))
-    return answers
+def answer_to(database: isotone.Database, request: tuple[str, bytes]) -> Any:
+    """The answer in a thread that may compute as long as it wants, or the type of the error."""
+    try:
+        return json.loads(database.send(*request))
+    except ApiError as error:
+        return type(error)
 
 
 def items_of(database: isotone.Database) -> list[Any]:
@@ -223,7 +218,7 @@ def test_a_long_write_leaves_the_group_and_does_what_it_should(database, name):
         other.execute("CreateTable", TABLE)
         for item in before:
             other.execute("PutItem", on(Item=item))
-        (expected,) = finished([partial(other.send, *LONG_WRITES[name])])
+        expected = answer_to(other, LONG_WRITES[name])
         written = items_of(other)
     COMPILED.clear()
     COMPILED._before.clear()
@@ -231,23 +226,10 @@ def test_a_long_write_leaves_the_group_and_does_what_it_should(database, name):
         database, ("PutItem", body(**on(Item={"p": {"S": "beside"}}))), LONG_WRITES[name]
     )
     assert short == b"{}"
-    assert callable(result)
-    assert items_of(database) == [{"p": {"S": "beside"}}, *before]  # nothing of it is done yet
-    assert finished([result]) == [expected]
+    assert type(result) is TakesLong
+    assert items_of(database) == [{"p": {"S": "beside"}}, *before]  # nothing of it is done
+    assert answer_to(database, LONG_WRITES[name]) == expected
     assert items_of(database) == [{"p": {"S": "beside"}}, *written]
-
-
-def test_a_long_write_leaves_the_turn_to_others(database):
-    database.execute("PutItem", on(Item={"p": {"S": "medium"}, "s": {"S": "x" * 6000}}))
-    condition = {"ConditionExpression": "size(s) > p OR attribute_exists(s)"}
-    medium = ("DeleteItem", body(**on(Key={"p": {"S": "medium"}}, **condition)))
-    finished([partial(database.send, *LONG_WRITES["an update"])])  # its expressions are compiled
-    finished(
-        [partial(database.send, "DeleteItem", body(**on(Key={"p": {"S": "none"}}, **condition)))]
-    )
-    long, after = bounded(database, LONG_WRITES["an update"], medium)
-    assert callable(long)
-    assert after == b"{}"
 
 
 def test_a_select_is_no_write_however_it_is_laid_out(database):
@@ -269,8 +251,9 @@ def test_a_fault_that_takes_long_to_tell_is_told(database, action, member, lengt
 
     def outcome():
         try:
-            answer = database.send(action, body, Wait.ONE_TURN)
-            return answer() if callable(answer) else answer
+            return database.send(action, body)
+        except TakesLong:
+            return "later"
         except ApiError as error:
             return error.code, error.message
 
@@ -280,22 +263,16 @@ def test_a_fault_that_takes_long_to_tell_is_told(database, action, member, lengt
         found = outcome()
     finally:
         database.allow_waiting(True)
-    assert found == expected
+    assert found in (expected, "later")
 
 
 def test_elsewhere_a_write_takes_as_long_as_it_takes(database):
     for request in LONG_WRITES.values():
-        assert not any(callable(each) for each in database.send_many([request], Wait.ONE_TURN))
-
-
-def test_who_sends_gets_answers_even_in_the_thread_of_an_event_loop(database):
-    database.allow_waiting(False)
-    try:
-        for request in LONG_WRITES.values():
-            answers = database.send_many([request, ("GetItem", body(**on(Key={"p": {"S": "x"}})))])
-            assert all(isinstance(each, bytes | ApiError) for each in answers)
-    finally:
-        database.allow_waiting(True)
+        (answer,) = database.send_many([request])
+        assert isinstance(answer, bytes | ApiError)
+    answers = database.send_many(list(LONG_WRITES.values()))  # in one transaction
+    assert all(isinstance(each, bytes | ApiError) for each in answers)
+    assert not any(isinstance(each, long_writes.EvaluateFirst) for each in answers)
 
 
 def evaluating(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> list[str]:
@@ -361,10 +338,9 @@ def test_what_was_evaluated_for_another_record_does_not_count(database, monkeypa
             database.execute("PutItem", on(Item={**KEY, "l": value}))
             return
 
-    (result,) = bounded(database, LONG_WRITES["an update"])
     threads = evaluating(monkeypatch, change)
     with pytest.raises(ConditionalCheckFailedException):
-        result()
+        database.send(*LONG_WRITES["an update"])
     assert len(threads) == 2  # for each large record
     (item,) = items_of(database)
     assert "a" not in item
@@ -380,9 +356,8 @@ def test_an_item_that_changes_all_the_time_is_evaluated_in_the_end(database, mon
         grown = {"L": [*LIST["L"], {"N": str(written[-1])}]}
         database.execute("PutItem", on(Item={**KEY, "l": grown, "n": {"N": "7"}}))
 
-    (result,) = bounded(database, LONG_WRITES["an update"])
     evaluating(monkeypatch, change)
-    assert result() == b"{}"
+    assert database.send(*LONG_WRITES["an update"]) == b"{}"
     (item,) = items_of(database)
     assert item["a"] == {"N": "1"}
     assert item["l"]["L"][-1] == {"N": str(written[-1])}
@@ -391,9 +366,8 @@ def test_an_item_that_changes_all_the_time_is_evaluated_in_the_end(database, mon
 def test_a_transaction_is_cancelled_for_the_reasons_that_it_has(database):
     request = json.loads(LONG_WRITES["a transaction"][1])
     request["TransactItems"][1]["ConditionCheck"] |= FAILING
-    (result,) = bounded(database, ("TransactWriteItems", json.dumps(request).encode()))
     with pytest.raises(TransactionCanceledException) as caught:
-        result()
+        database.send("TransactWriteItems", json.dumps(request).encode())
     codes = [reason["Code"] for reason in caught.value.members["CancellationReasons"]]
     assert codes == ["None", "ConditionalCheckFailed"]
     assert len(items_of(database)) == 1
@@ -448,8 +422,13 @@ def test_a_history_of_long_writes_is_that_of_short_ones(history):
             else:
                 check["ConditionExpression"] += " OR attribute_not_exists(p)"
                 request = ("PutItem", body(**on(Item={**named, **item}, **check)))
-            expected = finished([partial(oracle.send, *request)])
-            assert finished(bounded(bounded_database, request)) == expected
+            expected = answer_to(oracle, request)
+            (result,) = bounded(bounded_database, request)
+            if type(result) is TakesLong:
+                assert answer_to(bounded_database, request) == expected
+            else:
+                found = json.loads(result) if isinstance(result, bytes) else type(result)
+                assert found == expected
         assert items_of(bounded_database) == items_of(oracle)
 
 
@@ -475,108 +454,7 @@ def test_a_large_put_is_executed_in_the_thread(database):
     assert items_of(database)[1] == item
 
 
-@pytest.mark.parametrize(
-    ("operation", "request_"),
-    [
-        (
-            "BatchGetItem",
-            {"RequestItems": {"tab": {"Keys": [KEY], "ProjectionExpression": "l[0]"}}},
-        ),
-        (
-            "Query",
-            on(
-                KeyConditionExpression="p = :p",
-                FilterExpression=CONDITION,
-                ExpressionAttributeValues={**PRESENT, ":p": KEY["p"]},
-            ),
-        ),
-        (
-            "UpdateItem",
-            on(Key=KEY, **SET, **{**CHECK, "ExpressionAttributeValues": PRESENT | ONE}),
-        ),
-        ("Scan", on(AttributesToGet=[f"a{number}" for number in range(20_000)])),
-    ],
-)
-def test_the_thread_for_long_work_gives_way_and_holds_no_lock(
-    database: isotone.Database,
-    monkeypatch: pytest.MonkeyPatch,
-    operation: str,
-    request_: dict[str, Any],
-) -> None:
-    others_could_read = []
-
-    def sleep(seconds: float) -> None:
-        reader = threading.Thread(target=database.execute, args=("ListTables", {}), daemon=True)
-        reader.start()
-        reader.join(10)
-        others_could_read.append(not reader.is_alive())
-
-    monkeypatch.setattr(effort, "time", SimpleNamespace(sleep=sleep))
-    expected = database.send(operation, body(**request_))
-    assert others_could_read == []  # in the thread of a caller nobody waits
-    assert database.send(operation, body(**request_), Wait.GIVING_WAY) == expected
-    assert others_could_read
-    assert all(others_could_read)
-
-
 LARGE_ITEM = {"p": {"S": "large"}, "l": {"L": [{"N": "1"}] * 20_000}}
-
-
-@pytest.mark.parametrize(
-    ("operation", "request_"),
-    [
-        ("GetItem", on(Key=KEY, ProjectionExpression="l[0]")),
-        (
-            "Query",
-            on(
-                KeyConditionExpression="p = :p",
-                FilterExpression=CONDITION,
-                ExpressionAttributeValues={**PRESENT, ":p": KEY["p"]},
-            ),
-        ),
-        ("Scan", on(AttributesToGet=[f"a{number}" for number in range(20_000)])),
-        ("UpdateItem", on(Key=KEY, **SET, **{**CHECK, "ExpressionAttributeValues": PRESENT | ONE})),
-        ("PutItem", on(Item=LARGE_ITEM)),
-        ("PutItem", on(Item={**LARGE_ITEM, "n": {"N": "no number"}})),
-    ],
-)
-def test_the_thread_for_long_work_decodes_nothing_large_at_once(
-    database: isotone.Database,
-    monkeypatch: pytest.MonkeyPatch,
-    operation: str,
-    request_: dict[str, Any],
-) -> None:
-    sizes: list[int] = []
-
-    def noted(decode: Callable[..., Any]) -> Callable[..., Any]:
-        def noting(text: bytes, **options: Any) -> Any:
-            sizes.append(len(text))
-            return decode(text, **options)
-
-        return noting
-
-    for module, name in [
-        (json_pieces, "_whole"),
-        (layout, "_decode"),
-    ]:
-        monkeypatch.setattr(module, name, noted(getattr(module, name)))
-    decoders = {
-        action.request: SimpleNamespace(decode=noted(msgspec.json.Decoder(action.request).decode))
-        for action in ACTIONS.values()
-    }
-    monkeypatch.setattr(request_decoding, "decoders", decoders)
-    decode = noted(msgspec.json.decode)
-    monkeypatch.setattr(
-        request_body,
-        "msgspec",
-        SimpleNamespace(json=SimpleNamespace(decode=decode), MsgspecError=msgspec.MsgspecError),
-    )
-    text = body(**request_)
-    answer = finished([partial(database.send, operation, text, Wait.GIVING_WAY)])
-    assert len(sizes) > 5
-    assert max(sizes) <= 2 * json_pieces.PIECE
-    assert answer == finished([partial(database.send, operation, text)])
-    assert max(sizes) > 8 * json_pieces.PIECE  # in the thread of a caller nobody waits
 
 
 def test_what_was_evaluated_for_a_refused_write_is_free_before_its_answer(
@@ -590,7 +468,7 @@ def test_what_was_evaluated_for_a_refused_write_is_free_before_its_answer(
             ("TransactWriteItems", {"TransactItems": [{"ConditionCheck": on(Key=KEY, **FAILING)}]}),
         ]:
             with pytest.raises(ApiError) as raised:
-                database.send(operation, body(**request_), Wait.GIVING_WAY)
+                database.send(operation, body(**request_))
             assert "onditional" in str(raised.value)
             alive = [each for each in gc.get_objects() if type(each) is long_writes.Evaluated]
             assert alive == []
@@ -610,9 +488,9 @@ def test_of_a_write_that_needs_no_index_the_old_item_is_not_kept(
     evaluate = long_writes.evaluate
     monkeypatch.setattr(long_writes, "evaluate", noted)
     put = on(Item={**KEY, "l": LIST}, **CHECK)
-    database.send("PutItem", body(**put), Wait.GIVING_WAY)
+    database.send("PutItem", body(**put))
     with pytest.raises(ConditionalCheckFailedException):
-        database.send("PutItem", body(**{**put, **FAILING}), Wait.GIVING_WAY)
+        database.send("PutItem", body(**{**put, **FAILING}))
     kept, failed = found
     assert kept.record is not None
     assert kept.item is None
@@ -648,18 +526,16 @@ def test_of_a_write_that_needs_no_index_the_old_item_is_not_kept(
     ],
     ids=["items", "statements"],
 )
-def test_a_large_transaction_with_a_token_is_the_same_in_any_thread(
+def test_a_large_transaction_with_a_token_is_executed_once(
     database: isotone.Database, request_: tuple[str, Any]
 ) -> None:
     operation, content = request_
     text = body(**content)
-    first = database.send(operation, text, Wait.GIVING_WAY)
+    first = database.send(operation, text)
     before = items_of(database)
     assert database.send(operation, text) == first  # nothing is inserted twice
-    assert database.send(operation, text, Wait.GIVING_WAY) == first
     assert items_of(database) == before
     other = text.replace(b'{"N": "1"}', b'{"N": "2"}', 1)
     assert other != text
-    for send in database.send, partial(database.send, wait=Wait.GIVING_WAY):
-        with pytest.raises(ApiError, match="ClientRequestToken is being used with different"):
-            send(operation, other)
+    with pytest.raises(ApiError, match="ClientRequestToken is being used with different"):
+        database.send(operation, other)

@@ -414,7 +414,7 @@ def test_large_requests_are_looked_into_in_the_thread_for_long_work(
     own = client(url, "o")
     for size, key, refused in (
         (100, "o-2", ""),
-        (70_000, "o-3", ""),
+        (140_000, "o-3", ""),
         (200_000, "o-4", ""),
         (200_000, "p-1", "AccessDeniedException"),
     ):

@@ -10,18 +10,17 @@ from urllib.parse import urlsplit
 import pytest
 from tests.server.fakes import FakeService, request_bytes
 
-from isotone.effort import Wait
 from isotone.server import running_server
-from isotone.server.connection import Patience
+from isotone.server.connection import ConnectionTimeouts
 
-HASTY = Patience(head=0.2, request=0.2, idle=0.5, stalled=1.0, farewell=0.2, sweep=0.05)
+HASTY = ConnectionTimeouts(head=0.2, request=0.2, idle=0.5, stalled=1.0, farewell=0.2, sweep=0.05)
 SIZE = 12_000_000
 
 
 class Large(FakeService):
     """Answers every read with many bytes."""
 
-    def send(self, operation: str, body: bytes, wait: Wait = Wait.FULLY, region: str = "") -> bytes:
+    def send(self, operation: str, body: bytes, region: str = "") -> bytes:
         return b'{"x":"' + b"x" * SIZE + b'"}'
 
 
@@ -46,13 +45,13 @@ def read_slowly(sock: socket.socket, seconds: float) -> int:
 
 @pytest.mark.parametrize("ending", [{}, {"Connection": "close"}])
 def test_a_slow_reader_gets_the_whole_answer(ending):
-    with running_server(Large(), patience=HASTY) as url, dial(url) as sock:
+    with running_server(Large(), timeouts=HASTY) as url, dial(url) as sock:
         sock.sendall(request_bytes("GetItem", **ending))
         assert read_slowly(sock, 2.0) >= SIZE
 
 
 def test_a_client_that_reads_nothing_is_dropped():
-    with running_server(Large(), patience=HASTY) as url, dial(url) as sock:
+    with running_server(Large(), timeouts=HASTY) as url, dial(url) as sock:
         sock.sendall(request_bytes("GetItem"))
         time.sleep(2.5)
         received = 0

@@ -13,7 +13,6 @@ import pytest
 from tests.server.fakes import FakeService, request_bytes
 
 import isotone
-from isotone.effort import Wait
 from isotone.errors import InternalServerError, StorageBusy, UsageError
 from isotone.expressions.expression import Expression
 from isotone.server import connection, running_server
@@ -51,7 +50,7 @@ def test_a_busy_file_names_an_option_that_exists(tmp_path):
 class Failing(FakeService):
     """Answers every read with an error of its own."""
 
-    def send(self, operation: str, body: bytes, wait: Wait = Wait.FULLY, region: str = "") -> bytes:
+    def send(self, operation: str, body: bytes, region: str = "") -> bytes:
         raise InternalServerError("the disk is on fire")
 
 

@@ -48,7 +48,7 @@ def test_an_address_lists_nodes(url: str, scheme: str, seeds: list[tuple[str, in
 def test_an_address_may_name_a_place() -> None:
     address = address_of("alternator://a:1?datacenter=dc1&rack=r1")
     assert (address.datacenter, address.rack) == ("dc1", "r1")
-    assert Cluster(address).questions() == ["/localnodes?dc=dc1&rack=r1", "/localnodes?dc=dc1"]
+    assert Cluster(address).list_paths() == ["/localnodes?dc=dc1&rack=r1", "/localnodes?dc=dc1"]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.backends.scripted import answer, refusal, with_checksum
 from isotone import errors
 from isotone.backends.credentials import PLACEHOLDER, fixed
 from isotone.backends.http_messages import (
-    Conversation,
+    HttpCodec,
     HttpReply,
     encode_request,
     error_class,
@@ -27,9 +27,9 @@ VALUES = st.recursive(
 )
 
 
-def conversation() -> Conversation:
+def codec() -> HttpCodec:
     signer = Signer(fixed(PLACEHOLDER), "eu-west-1", "localhost", lambda: 0.0)
-    return Conversation("localhost", signer, compressed=True)
+    return HttpCodec("localhost", signer, compressed=True)
 
 
 def received(*parts: bytes) -> HttpReply:
@@ -47,7 +47,7 @@ def test_an_answer_may_arrive_in_any_parts(content: dict[str, Any], data: st.Dat
     reply = received(*(part for part in parts if part))
     assert reply.complete
     assert reply.keep_alive
-    assert conversation().answer(reply) == json.loads(json.dumps(content))
+    assert codec().answer(reply) == json.loads(json.dumps(content))
 
 
 @given(raw=st.binary(max_size=200))
@@ -60,14 +60,14 @@ def test_noise_is_never_an_answer(raw: bytes) -> None:
         return
     if reply.complete:
         with pytest.raises((ConnectionFailed, UsageError)):
-            conversation().answer(reply)
+            codec().answer(reply)
 
 
 @given(body=st.binary(max_size=60), status=st.sampled_from([200, 400, 404, 500, 503]))
 def test_any_body_is_an_answer_or_one_of_our_errors(body: bytes, status: int) -> None:
     reply = received(answer(raw=body, status=status))
     try:
-        found = conversation().answer(reply)
+        found = codec().answer(reply)
     except (ApiError, ConnectionFailed, UsageError):
         return
     assert isinstance(found, dict)
@@ -108,7 +108,7 @@ def test_only_transactions_get_a_token() -> None:
 
 
 def test_a_message_is_one_http_request() -> None:
-    message = conversation().message("Scan", b'{"a":1}')
+    message = codec().message("Scan", b'{"a":1}')
     head, _, body = message.partition(b"\r\n\r\n")
     lines = head.split(b"\r\n")
     assert lines[0] == b"POST / HTTP/1.1"
@@ -120,16 +120,16 @@ def test_a_message_is_one_http_request() -> None:
 
 def test_requests_at_once_correct_a_wrong_clock_once() -> None:
     signer = Signer(fixed(PLACEHOLDER), "eu-west-1", "localhost", lambda: 0.0)
-    talk = Conversation("localhost", signer, compressed=False)
+    codec_without_compression = HttpCodec("localhost", signer, compressed=False)
     date = formatdate(3600, usegmt=True)
     refused = [refusal("InvalidSignatureException", "Signature expired", Date=date)] * 3
     for raw in refused:  # all were signed before the first of them was answered
         with pytest.raises(ConnectionFailed, match="clock is -3600 s off"):
-            talk.answer(received(raw))
+            codec_without_compression.answer(received(raw))
     assert signer.skew == 3600
     wrong = refusal("InvalidSignatureException", "The signature does not match", Date=date)
     with pytest.raises(ApiError, match="does not match"):
-        talk.answer(received(wrong))
+        codec_without_compression.answer(received(wrong))
 
 
 def test_a_request_that_contains_itself_is_refused() -> None:

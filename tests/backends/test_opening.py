@@ -10,7 +10,7 @@ import pytest
 import isotone
 from isotone.backends.async_remote import AsyncRemote
 from isotone.backends.interface import InThread, Tape
-from isotone.backends.opening import MEMORY, AtOnce, open_async_backend, open_backend
+from isotone.backends.opening import MEMORY, InEventLoop, open_async_backend, open_backend
 from isotone.backends.remote import Remote
 from isotone.backends.request_retries import Retries
 from isotone.errors import ResourceNotFoundException, StorageBusy, UsageError
@@ -64,12 +64,12 @@ def test_what_somebody_else_opened_stays_open() -> None:
 
 def test_async_backends() -> None:
     memory, close = open_async_backend(MEMORY)
-    assert isinstance(memory, AtOnce)
+    assert isinstance(memory, InEventLoop)
     assert asyncio.run(memory.execute("ListTables", {})) == NONE
     close()
     assert isinstance(open_async_backend("http://localhost:1").backend, AsyncRemote)
     assert isinstance(open_async_backend(Tape()).backend, InThread)
-    again = open_async_backend(AtOnce(Tape([NONE]))).backend
+    again = open_async_backend(InEventLoop(Tape([NONE]))).backend
     assert asyncio.run(again.execute("ListTables", {})) == NONE
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,12 @@ import pytest
 
 from isotone.backends.interface import InThread, Tape
 from isotone.backends.recording import AsyncRecorder, Player, Recorder, TapeWriter
-from isotone.errors import ConditionalCheckFailedException, InProgress, UsageError
+from isotone.errors import (
+    ConditionalCheckFailedException,
+    InProgress,
+    StorageError,
+    UsageError,
+)
 
 
 def record(path: Path, answers: list[Any], requests: list[dict[str, Any]]) -> list[Any]:
@@ -126,3 +132,14 @@ def test_awaited_answers_are_recorded_as_well(tmp_path: Path) -> None:
     player = Player(path)
     assert _answer(player, {"k": 1}) == {"n": 1}
     assert _answer(player, {"k": 2})[:2] == ("ConditionalCheckFailedException", "no")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not delete an open file")
+def test_a_tape_whose_draft_is_taken_away_is_none(tmp_path: Path) -> None:
+    tape, draft = TapeWriter(tmp_path / "tape"), tmp_path / "tape.part"
+    tape.answered("GetItem", {"k": 1}, {})
+    draft.unlink()
+    draft.write_text("something else")
+    with pytest.raises(StorageError, match=r"tape\.part was deleted, replaced or changed"):
+        tape.close()
+    assert not (tmp_path / "tape").exists()

@@ -83,6 +83,8 @@ def test_version(isotone):
     assert f"isotone {package.__version__}\n" in isotone("version").out
     assert isotone("version", "--short").out == package.__version__ + "\n"
     assert isotone("--version") == isotone("version")
+    assert json.loads(isotone("--version", "--json").out)["isotone"] == package.__version__
+    assert isotone("version", "--short", "--json").out == f'"{package.__version__}"\n'
 
 
 def test_an_item_comes_back_as_it_was_written(isotone, shop):

@@ -60,6 +60,7 @@ READ: Final = {
     ("restore", "backup"),
     ("check", "file"),
     ("repair", "file"),
+    ("doctor", "file"),
 }
 DATABASES: Final = {
     ("serve", "file"),
@@ -78,7 +79,12 @@ DATABASES: Final = {
     ("compact", "file"),
     ("restore", "file"),  # which says itself what it replaces
 }
-FOLDERS: Final = {("serve", "s3"), ("serve", "snapshots"), ("workbench", "snapshots")}
+FOLDERS: Final = {
+    ("serve", "s3"),
+    ("serve", "snapshots"),
+    ("serve", "dbPath"),
+    ("workbench", "snapshots"),
+}
 WRITTEN: Final = {
     ("backup", "target"): "backup shop.db {} --force",
     ("repair", "target"): "repair shop.db {}",

@@ -157,6 +157,26 @@ def test_credentials_that_cannot_be(isotone, tmp_path, monkeypatch, words, told)
     assert outcome.err.startswith(f"isotone: {told}")
 
 
+def test_the_words_of_dynamodb_local(tmp_path):
+    with (
+        started("serve", "-sharedDb", "-dbPath", tmp_path, "-port", "0") as process,
+        connect(url_from(process)) as connection,
+    ):
+        assert table_names(connection) == []
+    assert (tmp_path / "isotone.db").exists()
+    with (
+        started("serve", "-inMemory", "-sharedDb", "-port", "0") as process,
+        connect(url_from(process)) as connection,
+    ):
+        assert table_names(connection) == []
+
+
+@pytest.mark.parametrize("words", [["shop.db", "-dbPath", "."], ["-inMemory", "-dbPath", "."]])
+def test_words_of_dynamodb_local_that_contradict(isotone, words):
+    outcome = isotone("serve", *words)
+    assert (outcome.code, "cannot be combined with FILE" in outcome.err) == (1, True)
+
+
 def test_memory_and_a_file_exclude_each_other(isotone, tmp_path):
     outcome = isotone("serve", tmp_path / "x.db", "--memory")
     assert (outcome.code, outcome.err) == (

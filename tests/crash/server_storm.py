@@ -167,10 +167,15 @@ def _place(item: Request) -> tuple[str, str]:
 
 
 class Storm:
-    """What all workers together know of one file."""
+    """What all workers together know of one file.
 
-    def __init__(self, seed: int, table: str = "Storm") -> None:
+    With `may_fail`, a request may be answered with `InternalServerError`, after which nobody knows whether it was executed.
+    """
+
+    def __init__(self, seed: int, table: str = "Storm", *, may_fail: bool = False) -> None:
         self.table = table
+        self.may_fail = may_fail
+        self.is_over = False
         self.acknowledged = 0
         self.open = 0
         """Requests that ended without an answer."""
@@ -181,7 +186,8 @@ class Storm:
         self._tried: Counter[int] = Counter()
 
     def rage(self, url: str, until: Callable[[], object]) -> None:
-        """Let every worker write until the server is gone; `until` makes it go."""
+        """Let every worker write until the server is gone, or the storm `is_over`; `until` makes it so."""
+        self.is_over = False
         with Caller(url) as call:
             if self.table not in call("ListTables")["TableNames"]:
                 create_table(call, self.table)
@@ -291,12 +297,17 @@ class _Worker:
             *(self._insert_by_statement, self._delete_by_statement),
         )
         try:
-            while True:
+            while not self._storm.is_over:
                 self._version += 1
                 self._random.choice(steps)()
                 self._storm.acknowledge()
         except Gone:
             self._storm.left_open()
+        except Refused as refused:
+            if self._storm.may_fail and refused.code == "InternalServerError":
+                self._storm.left_open()
+            else:
+                self.failure = refused
         except BaseException as failure:  # noqa: BLE001 - `rage` raises it
             self.failure = failure
         finally:

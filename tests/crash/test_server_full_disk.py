@@ -38,8 +38,12 @@ def limited_files(path: Path) -> Iterator[tuple[ServerProcess, Callable[[], obje
         resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, unlimited))
 
     with start_server(path, prepare=limit) as server:
-        lifted = (server.process.pid, resource.RLIMIT_FSIZE, (unlimited, unlimited))
-        yield server, lambda: resource.prlimit(*lifted)
+
+        def lift() -> None:
+            for process in server.processes():
+                resource.prlimit(process, resource.RLIMIT_FSIZE, (unlimited, unlimited))
+
+        yield server, lift
 
 
 @contextmanager

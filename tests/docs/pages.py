@@ -45,6 +45,11 @@ class Page:
         return self.path.read_text(encoding="utf-8")
 
     @property
+    def title(self) -> str:
+        """The first heading."""
+        return next(_HEADING.finditer(self.prose))[1]
+
+    @property
     def prose(self) -> str:
         """The text outside of the fenced blocks."""
         return _FENCE.sub("", self.text)

@@ -13,6 +13,7 @@ from tests.docs.pages import PAGES, ROOT, Page, page
 import isotone
 import isotone.testing
 from isotone import errors
+from isotone.backends import proxies
 from isotone.cli.program import COMMANDS, parser_of
 from isotone.client import exceptions
 from isotone.model.finding_kinds import FINDING_KINDS, Kind
@@ -160,6 +161,17 @@ def test_every_public_name_is_documented() -> None:
     assert [name for name in names if not re.search(rf"`isotone\.{name}\b", text)] == []
 
 
+def test_every_environment_variable_is_documented() -> None:
+    source = "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "src/isotone").rglob("*.py")
+    )
+    form = r'environ(?:ment)?(?:\.get\(|\[)\s*"([A-Z_]+)"|"([A-Z_]+)" (?:not )?in os\.environ'
+    read = {"".join(names) for names in re.findall(form, source)} | {*proxies._NAMES[::2]}
+    assert len(read) > 15
+    section = page("docs/api.md").section("Environment variables")
+    assert [name for name in sorted(read) if f"`{name}" not in section] == []
+
+
 @pytest.mark.parametrize("kind", isotone.FindingCount.KINDS)
 def test_every_kind_of_finding_is_documented(kind: Kind) -> None:
     table = page("docs/migrating.md").section("What is found")
@@ -190,3 +202,8 @@ def test_every_difference_names_a_test_that_exists() -> None:
     }
     named = set(re.findall(r"`(test_\w+)`", page("docs/compatibility.md").text))
     assert named == written
+
+
+def test_the_changelog_says_what_a_version_is_and_no_more() -> None:
+    """What was mended before anybody had it is in the commits."""
+    assert len((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split()) < 1500

@@ -57,6 +57,16 @@ def test_a_cursor_is_closed_before_the_lock_is_released(
                 events.append("released")
                 self.block.__exit__(*raised)
 
+            def acquire(self, blocking: bool = True) -> bool:
+                return bool(self.block.acquire(blocking))
+
+            def _is_owned(self) -> bool:
+                return bool(self.block._is_owned())
+
+            def release(self) -> None:
+                events.append("released")
+                self.block.release()
+
         monkeypatch.setattr(engine, "lock", Watched(engine.lock))
         monkeypatch.setattr(engine, "reading", Watched(engine.reading))
         monkeypatch.setattr(type(engine.store), "values", lambda self, *a, **o: watched(*a, **o))

@@ -68,15 +68,38 @@ def test_a_page_ends_there_too_if_nobody_asks_for_its_size(lengths: list[int], p
     stored = [pack(item, canonical_item(item)[1]) for item in items]
     pages = []
     for sizing in (True, False):
-        reader, left = RecordReader(sizing=sizing), list(stored)
-        page = reader.read(iter([left]), part=part)
-        while page.reached is not None:
-            page = reader.read(iter([left[page.scanned :]]), page, part=part)
-        reader.evaluate(page)
-        pages.append(page)
+        parts = [stored[start : start + part] for start in range(0, len(stored), part)]
+        pages.append(RecordReader(sizing=sizing).page(iter(parts)))
     exact, unasked = pages
     assert (shown(unasked), last(unasked)) == (shown(exact), last(exact))
     assert unasked.size >= exact.size == sum(size_of(record) for record in stored[: exact.scanned])
+
+
+@pytest.mark.parametrize(
+    ("count", "reader", "is_long"),
+    [
+        (2000, RecordReader(), False),
+        (2001, RecordReader(), True),
+        (2001, RecordReader(limit=2000), False),
+        (100, RecordReader(matches=bool, nodes=50), False),
+        (101, RecordReader(matches=bool), True),
+        (100, RecordReader(matches=bool, nodes=51), True),
+        (101, RecordReader(project=dict), True),
+        (200, RecordReader(expand=bytes), False),
+        (201, RecordReader(expand=bytes), True),
+    ],
+)
+def test_a_page_that_is_read_briefly_says_whether_it_is_long(
+    count: int, reader: RecordReader, is_long: bool
+) -> None:
+    page = reader.read(records([1] * count), briefly=True)
+    assert page.is_long == is_long
+    if is_long:
+        assert page.scanned <= count
+    else:
+        reader.evaluate(page)
+        whole = reader.page(records([1] * count))
+        assert (page.items, page.last, page.scanned) == (whole.items, whole.last, whole.scanned)
 
 
 def test_a_filter_does_not_make_a_page_longer() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import re
 import threading
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Table, desc, field, raw, upgrade, version
-from isotone.errors import InProgress, KeysChanged, NotUnique, UsageError
+from isotone.errors import InProgress, KeysChanged, NotUnique, StorageError, UsageError
 from isotone.model.undo_log import UndoLog
 
 INDEXES = {"GSI1": Global("GSI1PK", "GSI1SK")}
@@ -386,6 +387,32 @@ def test_a_rewrite_is_undone(desk: Any, tmp_path: Path) -> None:
     assert store.undo(log).unmade == 20
     old = isotone.connect(desk.backend)
     assert len(old.all(before.primary.where(before.customer == "ann"))) == 19
+
+
+@pytest.mark.parametrize("taken", ["deleted", "moved", "emptied"])
+def test_a_rewrite_ends_when_its_undo_log_is_taken_away(
+    desk: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: str
+) -> None:
+    monkeypatch.setattr("isotone.model.rewriting._ITEMS_A_PAGE", 10)
+    old, new = order(indexed=False), order(indexed=True)
+    desk.store.create_tables(old.__schema__.table)
+    for number in range(60):
+        desk.store.put(old(customer="ann", number=number))
+    log = tmp_path / "orders.undo"
+    seen: list[int] = []
+
+    def take_away(done: Any) -> None:
+        seen.append(done.rewritten)
+        if taken == "emptied":
+            os.truncate(log, 0)
+        elif log.exists():
+            log.rename(tmp_path / "moved") if taken == "moved" else log.unlink()
+
+    with pytest.raises(StorageError, match=r"orders\.undo was deleted, replaced or changed"):
+        isotone.connect(desk.backend).rewrite(new, undo=log, progress=take_away)
+    indexed = [each for each in items(desk) if "GSI1PK" in each]
+    assert seen == [len(indexed)], "nothing is written without a line in the log"
+    assert len(indexed) < 60
 
 
 @pytest.mark.parametrize("undone", ["whole", "in part"])

@@ -137,3 +137,21 @@ def test_what_is_no_sequence_of_entities_is_told_what_to_write(wrong: Any, words
 def test_what_is_wide_is_cut_to_the_same_width() -> None:
     wide = Book(kind="山" * 100, number=1, grade=Grade.NEW, price=Decimal(1))
     assert table_text([wide], (Book.kind,)).splitlines()[-1] == "山" * 23 + "…"
+
+
+def test_a_notebook_shows_an_entity_and_a_page_as_tables() -> None:
+    with isotone.open(":memory:") as database:
+        store = isotone.connect(database)
+        store.create_tables(shelf)
+        store.put_many([BOOKS[0].replace(note="<b>torn</b>"), BOOKS[1]])
+        page: Any = store.page(Book.primary.where(Book.kind == "novel"), size=1)
+        shown = page._repr_html_()
+        empty: Any = store.page(Book.primary.where(Book.kind == "atlas"))
+    assert "<caption>1 result, 0.5 units; more follow</caption>" in shown
+    assert shown.count("<tr>") == 2
+    assert "<th>PK</th><th>SK</th>" in shown
+    assert '<td style="text-align: right">10</td>' in shown
+    one: Any = BOOKS[0].replace(note="<b>torn</b>")
+    assert "<caption>Book</caption>" in one._repr_html_()
+    assert "&lt;b&gt;torn&lt;/b&gt;" in one._repr_html_()
+    assert "0 results" in empty._repr_html_()

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
+from tests.model.conftest import Desk
 
 import isotone
 from isotone import (
@@ -33,7 +34,6 @@ from isotone import (
     updated,
     version,
 )
-from isotone.backends.interface import Request, Response
 from isotone.errors import ConditionFailed
 
 desk = Table(
@@ -148,22 +148,6 @@ UPDATES = st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=4, uniqu
 )
 
 
-class Desk:
-    """A store whose updates can be preceded by those of somebody else."""
-
-    def __init__(self, database: isotone.Database, clock: ManualClock) -> None:
-        self.backend = isotone.connect(database).backend
-        self.clock = clock
-        self.store = isotone.connect(self, clock=clock)
-        self.interrupt: Any = None
-
-    def execute(self, operation: str, request: Request) -> Response:
-        if operation == "UpdateItem" and self.interrupt is not None:
-            interrupt, self.interrupt = self.interrupt, None
-            interrupt()
-        return self.backend.execute(operation, request)
-
-
 @pytest.fixture(scope="module")
 def table() -> Iterator[Desk]:
     clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
@@ -249,9 +233,9 @@ def test_an_update_that_is_overtaken_is_planned_anew(
             changes = [step.change for step in steps]
             table.store.update(Ticket, *changes, **KEY)
 
-        table.interrupt = overtake
+        table.before["UpdateItem"] = overtake
         table.store.update(Ticket, *([step.change for step in ours]), **KEY)
-        table.interrupt = None
+        table.before.clear()
         for step in (*theirs, *ours):
             setattr(expected, step.name, step.apply(getattr(expected, step.name)))
         found = check(table, Ticket, KEY)

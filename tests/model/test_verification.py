@@ -19,6 +19,7 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.between import Between, once
 from tests.effort import examples
 
 import isotone
@@ -36,7 +37,6 @@ from isotone import (
     computed,
     field,
 )
-from isotone.backends.interface import Request, Response
 from isotone.errors import IsotoneError, ResourceNotFoundException, UsageError
 from isotone.model.finding_kinds import FINDING_KINDS, Kind
 from isotone.model.walking import Walk
@@ -461,19 +461,6 @@ def test_a_program_that_wrote_data_as_names_is_counted_in_bounded_space() -> Non
 # While other programs write
 
 
-class Meddling:
-    """A backend in which another program writes between two requests."""
-
-    def __init__(self, store: Store, meddle: dict[str, Callable[[], object]]) -> None:
-        self._execute = store.backend.execute
-        self._meddle = meddle
-
-    def execute(self, operation: str, request: Request) -> Response:
-        if operation in self._meddle:
-            self._meddle.pop(operation)()
-        return self._execute(operation, request)
-
-
 @pytest.fixture
 def busy_threads() -> Iterator[None]:
     """Threads take turns after a few steps."""
@@ -494,7 +481,9 @@ def busy_threads() -> Iterator[None]:
 def test_a_marker_that_goes_with_its_item_is_no_finding(change: Callable[[Store], object]) -> None:
     with filled() as store:
         store.put(Customer(name="ann", mail="a@x"))
-        meddling = isotone.connect(Meddling(store, {"BatchGetItem": lambda: change(store)}))
+        meddling = isotone.connect(
+            Between(store.backend, once(lambda: change(store), ["BatchGetItem"]))
+        )
         assert meddling.verify(shop).findings == ()
 
 
@@ -503,7 +492,9 @@ def test_a_marker_that_goes_while_its_item_stays_is_a_finding() -> None:
         store.put(Customer(name="ann", mail="a@x"))
 
         marker = {"PK": {"S": "_unique#Customer#mail#a@x"}, "SK": {"S": "_unique"}}
-        meddling = isotone.connect(Meddling(store, {"BatchGetItem": lambda: drop(store, marker)}))
+        meddling = isotone.connect(
+            Between(store.backend, once(lambda: drop(store, marker), ["BatchGetItem"]))
+        )
         assert counted(meddling.verify(shop)) == {("Customer", "marker_missing", "mail"): 1}
 
 

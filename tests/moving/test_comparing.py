@@ -103,7 +103,7 @@ def test_the_counts_are_those_of_a_naive_comparison(
 def test_many_differences_are_counted_as_far_as_memory_allows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("isotone.moving.comparing._REMEMBERED", 50)
+    monkeypatch.setattr("isotone.moving.comparing._MAX_KEYS", 50)
     monkeypatch.setattr("isotone.moving.comparing._BUCKETS", 256)
     with isotone.open() as one, isotone.open() as two:
         create(one)

@@ -115,6 +115,43 @@ def test_an_export_whose_report_failed_is_not_found_complete_later() -> None:
     assert len(Path("out.jsonl").read_bytes().splitlines()) == 4
 
 
+class Killed(BaseException):
+    pass
+
+
+def killed(_: object) -> None:
+    raise Killed
+
+
+@pytest.mark.parametrize("left", ["the export", "another file", "the export with more"])
+def test_an_export_that_was_killed_at_its_end_is_complete_if_its_file_is_there(left: str) -> None:
+    write_rows(3)
+    moving.import_items("rows.jsonl", "shop.db", "Orders", key="id")
+    with pytest.raises(Killed):
+        moving.export_items("shop.db", "Orders", "out.jsonl", on_complete=killed)
+    if left == "another file":
+        Path("out.jsonl").write_text("something else")
+    elif left == "the export with more":
+        with Path("out.jsonl").open("a") as file:
+            file.write("something else")
+    if left == "the export":
+        assert moving.export_items("shop.db", "Orders", "out.jsonl").items == 3
+    else:
+        with pytest.raises(UsageError, match=r"out\.jsonl exists; --force"):
+            moving.export_items("shop.db", "Orders", "out.jsonl")
+
+
+def test_an_export_that_replaces_its_file_is_made_again() -> None:
+    """A process was killed at the end of the last one, so its state is still there."""
+    write_rows(3)
+    moving.import_items("rows.jsonl", "shop.db", "Orders", key="id")
+    with pytest.raises(Killed):
+        moving.export_items("shop.db", "Orders", "out.jsonl", on_complete=killed)
+    with isotone.open("shop.db") as database:
+        database.execute("PutItem", {"TableName": "Orders", "Item": {"id": {"S": "later"}}})
+    assert moving.export_items("shop.db", "Orders", "out.jsonl", force=True).items == 4
+
+
 def test_an_import_and_a_copy_whose_reports_failed_begin_again() -> None:
     write_rows(3)
     with pytest.raises(PrinterOnFire):

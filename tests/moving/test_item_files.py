@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.between import Between, refuse
 from tests.effort import examples
 
 import isotone
@@ -277,22 +278,21 @@ def test_one_bad_row_in_a_hundred() -> None:
 
 
 def test_a_row_that_only_the_engine_refuses_is_one_bad_row() -> None:
-    class Picky:
-        """An engine with a rule of its own."""
+    picky = isotone.errors.ValidationException("secrets are not allowed here")
 
-        def __init__(self, database: isotone.Database) -> None:
-            self._database = database
-
-        def execute(self, operation: str, request: Any) -> Any:
-            if operation == "BatchWriteItem" and '"secret"' in json.dumps(request):
-                raise isotone.errors.ValidationException("secrets are not allowed here")
-            return self._database.execute(operation, request)
+    def has_secret(operation: str, request: Any) -> bool:
+        return operation == "BatchWriteItem" and '"secret"' in json.dumps(request)
 
     lines = [f'{{"id": "o{number}", "at": 1, "x": "{number}"}}' for number in range(50)]
     lines[20] = lines[20].replace('"20"', '"secret"')
     Path("items.jsonl").write_text("\n".join(lines))
     with database_of([]) as target:
-        done = moving.import_items("items.jsonl", Picky(target), "Orders", bad_rows="bad.jsonl")
+        done = moving.import_items(
+            "items.jsonl",
+            Between(target, refuse(picky, has_secret)),
+            "Orders",
+            bad_rows="bad.jsonl",
+        )
         assert (done.items, done.bad) == (49, 1)
         assert len(content(target)) == 49
     bad = json.loads(Path("bad.jsonl").read_text())

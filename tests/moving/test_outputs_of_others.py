@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 
 import isotone
 from isotone import moving
-from isotone.errors import InProgress, UsageError
+from isotone.errors import InProgress, StorageError, UsageError
 
 ROWS = 9000
 pytestmark = pytest.mark.usefixtures("frequent_reports")
@@ -205,3 +207,82 @@ def test_an_import_with_other_types_begins_again() -> None:
             },
         )
         assert numbers["Count"] == ROWS
+
+
+# A file that is taken away while it is written
+
+
+def replace_file(path: Path) -> None:
+    path.unlink()
+    path.write_text("something else")
+
+
+def empty_file(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+TAKEN = [pytest.param(Path.unlink, id="deleted"), replace_file, empty_file]
+
+
+@pytest.mark.parametrize("take", TAKEN)
+@pytest.mark.parametrize("name", ["orders.jsonl", "orders.csv.gz", "orders.parquet"])
+def test_an_export_whose_draft_is_taken_away_is_not_complete(
+    name: str, take: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isotone.moving.exporting._SAVE", 0.0)
+    monkeypatch.setattr("isotone.moving.parquet_files._GROUP", 100)
+    table_of("ann").close()
+    draft, taken = Path(f"{name}.part"), list[int]()
+
+    def take_once(progress: moving.Progress) -> None:
+        if not taken and draft.stat().st_size:
+            taken.append(progress.items)
+            take(draft)
+
+    with pytest.raises((StorageError, FileNotFoundError)):
+        moving.export_items("ann.db", "Orders", name, progress=take_once)
+    assert taken
+    assert not Path(name).exists()
+    assert moving.export_items("ann.db", "Orders", name).items == ROWS
+    with isotone.open(":memory:") as copy:
+        assert moving.import_items(name, copy, "Orders", key="id").items == ROWS
+
+
+@pytest.mark.parametrize("take", TAKEN)
+def test_an_import_whose_bad_rows_are_taken_away_is_not_complete(
+    take: Callable[[Path], object],
+) -> None:
+    write_rows("ann.jsonl", "ann")
+    bad, taken = Path("bad.jsonl"), list[int]()
+
+    def take_once(progress: moving.Progress) -> None:
+        if not taken:
+            taken.append(progress.items)
+            take(bad)
+
+    with pytest.raises(StorageError, match=r"bad\.jsonl was deleted, replaced or changed"):
+        moving.import_items(
+            "ann.jsonl", "ann.db", "Orders", key="id", bad_rows=bad, progress=take_once
+        )
+    assert taken
+
+
+@pytest.mark.parametrize("place", ["rows.jsonl", "rows/"])
+def test_an_import_of_another_file_with_the_size_and_time_of_the_first_begins_again(
+    place: str,
+) -> None:
+    Path("rows").mkdir()
+    path = Path("rows/rows.jsonl" if place == "rows/" else place)
+    for tag in ("ann", "bob"):
+        Path(f"{tag}.jsonl").write_text(
+            "".join(f'{{"id": "i{n}", "tag": "{tag}"}}\n' for n in range(ROWS))
+        )
+    Path("ann.jsonl").replace(path)
+    was = path.stat()
+    assert not import_rows(place, "orders.db", "bad.jsonl", most=1).is_complete
+    Path("bob.jsonl").replace(path)
+    os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
+    assert import_rows(place, "orders.db", "bad.jsonl").is_complete
+    with isotone.open("orders.db") as database:
+        found = database.execute("Scan", {"TableName": "Orders"})["Items"]
+    assert {each["tag"]["S"] for each in found} == {"bob"}

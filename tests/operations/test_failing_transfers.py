@@ -334,7 +334,7 @@ class Stuck(Folder):
         return super().put(bucket, key, content)
 
 
-def ended(client: Any, arn: str) -> dict[str, Any]:
+def wait_until_over(client: Any, arn: str) -> dict[str, Any]:
     """The description of an import when it has ended."""
     while True:
         found = client.describe_import(ImportArn=arn)["ImportTableDescription"]
@@ -377,7 +377,7 @@ def test_a_job_that_is_stuck_keeps_no_other_waiting(
         else:
             stuck = load("stuck")
         assert buckets.waits.wait(60)
-        assert ended(client, load("good"))["ImportStatus"] == "COMPLETED"
+        assert wait_until_over(client, load("good"))["ImportStatus"] == "COMPLETED"
         export = client.export_table_to_point_in_time(TableArn="tab", S3Bucket="exports")
         arn = export["ExportDescription"]["ExportArn"]
         while (
@@ -387,7 +387,7 @@ def test_a_job_that_is_stuck_keeps_no_other_waiting(
             time.sleep(0.005)
         buckets.go_on.set()
         if stuck:
-            assert ended(client, stuck)["ImportStatus"] == "COMPLETED"
+            assert wait_until_over(client, stuck)["ImportStatus"] == "COMPLETED"
 
 
 def test_a_job_that_fails_keeps_no_other_waiting_and_logs_nothing(
@@ -407,7 +407,7 @@ def test_a_job_that_fails_keeps_no_other_waiting_and_logs_nothing(
             )["ImportTableDescription"]["ImportArn"]
             for bucket in ("bad", "good", "bad-too")[:2]
         ]
-        found = [ended(client, arn) for arn in arns]
+        found = [wait_until_over(client, arn) for arn in arns]
     assert [each["ImportStatus"] for each in found] == ["FAILED", "COMPLETED"]
     assert caplog.records == []
 
@@ -439,7 +439,7 @@ def test_a_failure_that_cannot_be_recorded_is_logged_once(
             time.sleep(0.001)
         patch.undo()
         arn = begun["ImportTableDescription"]["ImportArn"]
-        assert ended(client, arn)["ImportStatus"] == "COMPLETED"
+        assert wait_until_over(client, arn)["ImportStatus"] == "COMPLETED"
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
     assert "the disk is full" in caplog.text
 
@@ -459,7 +459,7 @@ def test_as_many_jobs_as_are_allowed_end_together(tmp_path: Path) -> None:
             )["ImportTableDescription"]["ImportArn"]
             for number in range(50)
         ]
-        found = [ended(client, arn) for arn in arns]
+        found = [wait_until_over(client, arn) for arn in arns]
         assert [each["ImportedItemCount"] for each in found] == list(range(1, 51))
         assert database.check() == []
     names = {thread.name for thread in threading.enumerate()}
@@ -481,6 +481,6 @@ def test_closing_while_jobs_run_leaves_them_to_the_next_process(tmp_path: Path) 
             for number in range(5)
         ]
     with isotone.open(tmp_path / "file.db", s3=tmp_path) as database:
-        found = [ended(database.client(), arn) for arn in arns]
+        found = [wait_until_over(database.client(), arn) for arn in arns]
         assert {each["ImportedItemCount"] for each in found} == {5000}
         assert database.check() == []

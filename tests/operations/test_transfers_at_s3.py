@@ -70,7 +70,7 @@ def described(ask: AtS3, arn: str) -> dict[str, Any]:
     return answer
 
 
-def ended(ask: AtS3, arn: str, at_most: float = 30) -> dict[str, Any]:
+def wait_until_over(ask: AtS3, arn: str, at_most: float = 30) -> dict[str, Any]:
     """An import that the background does, when it has ended."""
     deadline = time.monotonic() + at_most
     while (found := described(ask, arn))["ImportStatus"] == "IN_PROGRESS":
@@ -213,7 +213,7 @@ def test_a_job_that_closing_broke_off_is_continued(server: S3Server, tmp_path: P
             time.sleep(0.01)
     server.faults = []
     with isotone.open(path, clock=clock, s3=endpoint(server)) as database:
-        done = ended(AtS3(database, clock, tmp_path), arn)
+        done = wait_until_over(AtS3(database, clock, tmp_path), arn)
         assert (done["ImportStatus"], done["ImportedItemCount"]) == ("COMPLETED", 3000)
 
 

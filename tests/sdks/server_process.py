@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -10,12 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, Final, Self
 from urllib.parse import urlsplit
 
 from tests.programs import Command, isotone
 
 STOP_SECONDS = 20
+WORKERS: Final = os.environ.get("ISOTONE_WORKERS", "")
+"""How many fronts each served file has, unless a test says it: `ISOTONE_WORKERS=2 pytest tests/sdks`."""
 
 
 @dataclass
@@ -39,6 +42,12 @@ class ServerProcess:
         self.kill()
         assert self.process.stdout is not None
         self.process.stdout.close()
+
+    def processes(self) -> list[int]:
+        """The process that was started, and then those that it has started, in their order (Linux)."""
+        root = self.process.pid
+        found = Path(f"/proc/{root}/task/{root}/children").read_text().split()
+        return [root, *sorted(map(int, found))]
 
     def kill(self) -> None:
         """SIGKILL: the process has no time to do anything at all. Nothing, if it has ended."""
@@ -66,6 +75,8 @@ def start_server(
     words = ["serve", "--port", str(port), *arguments]
     if file is not None:
         words.append(str(file))
+        if WORKERS and "--workers" not in arguments:
+            words += ["--workers", WORKERS]
     process: Command | subprocess.Popen[str]
     if wrapper or prepare is not None:
         command = [*wrapper, sys.executable, "-m", "isotone", *words]

@@ -9,7 +9,7 @@ import pytest
 from tests.server.fakes import FakeService
 
 from isotone.server import listener, running_server
-from isotone.server.connection import Patience
+from isotone.server.connection import ConnectionTimeouts
 
 
 @pytest.fixture
@@ -35,6 +35,8 @@ def url(service: FakeService, event_loop_of_server: None) -> Iterator[str]:
 @pytest.fixture
 def hasty_url(service: FakeService, event_loop_of_server: None) -> Iterator[str]:
     """A server that loses patience in a moment, and serves four at once."""
-    patience = Patience(head=0.2, request=0.4, idle=0.6, stalled=0.2, farewell=0.3, sweep=0.05)
-    with running_server(service, patience=patience, most_connections=4) as url:
+    timeouts = ConnectionTimeouts(
+        head=0.2, request=0.4, idle=0.6, stalled=0.2, farewell=0.3, sweep=0.05
+    )
+    with running_server(service, timeouts=timeouts, most_connections=4) as url:
         yield url

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from isotone.effort import Wait
 from isotone.errors import ApiError, UnknownOperationException
 
 SIGNED = {
@@ -50,6 +49,9 @@ class FakeService:
     def is_grouped(self, operation: str, body: bytes) -> bool:
         return operation in ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem")
 
+    def is_long(self, operation: str, body: bytes) -> bool:
+        return len(body) > 128 * 1024
+
     account = "000000000000"
 
     def accesses(self, operation: str, body: bytes, region: str = "") -> list[Any]:
@@ -59,12 +61,12 @@ class FakeService:
     def has_policies(self, operation: str, region: str = "") -> bool:
         return False
 
-    def send(self, operation: str, body: bytes, wait: Wait = Wait.FULLY, region: str = "") -> bytes:
+    def send(self, operation: str, body: bytes, region: str = "") -> bytes:
         self.reads.append((operation, body))
         return self._answer(operation, body)
 
     def send_many(
-        self, requests: Sequence[tuple[str, bytes]], wait: Wait, region: str = ""
+        self, requests: Sequence[tuple[str, bytes]], region: str = ""
     ) -> list[bytes | ApiError]:
         self.hold.wait(5)
         self.groups.append(list(requests))

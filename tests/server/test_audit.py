@@ -13,6 +13,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from unittest.mock import patch
 from urllib.parse import urlsplit
 
 import boto3
@@ -25,10 +26,10 @@ from tests.server.signing import write_credentials
 
 import isotone
 import isotone.testing
-from isotone.clock import ManualClock
+from isotone.clock import ManualClock, SystemClock
 from isotone.errors import UsageError
 from isotone.server import running_server
-from isotone.server.audit import AuditEntry, AuditLog
+from isotone.server.audit import AuditEntry, AuditLog, TornLine
 
 SECRET = "what nobody should read in a log"
 KEY = {"id": {"S": SECRET}}
@@ -255,6 +256,25 @@ def test_on_a_full_disk_the_line_goes_to_the_log_of_the_server(
     assert json.loads(whole)["action"] == "GetItem", "after half a line a new one begins"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not delete an open file")
+@pytest.mark.parametrize("there", ["nothing", "another file", "a folder"])
+def test_no_line_goes_to_a_file_that_was_deleted(audit, tmp_path, caplog, there):
+    path = tmp_path / "audit.log"
+    audit.write(AuditEntry(source="::1", action="GetItem"), b"{}")
+    path.unlink()
+    if there == "another file":
+        path.write_text("{}\n")
+    elif there == "a folder":
+        path.mkdir()
+    with caplog.at_level(logging.ERROR, "isotone.server"):
+        audit.write(AuditEntry(source="::1", action="PutItem"), b"{}")
+    if there == "a folder":
+        assert "the audit log cannot be written (the file was deleted): {" in caplog.text
+        assert '"action":"PutItem"' in caplog.text
+    else:
+        assert lines(path)[-1]["action"] == "PutItem"
+
+
 def test_a_large_request_leaves_one_line_when_it_is_answered(database, tmp_path):
     target = tmp_path / "audit.log"
     with running_server(database, audit_log=target) as url:
@@ -316,3 +336,20 @@ def test_standard_output(tmp_path):
         line = json.loads(server.process.stdout.readline())
         assert (line["action"], line["outcome"]) == ("ListTables", "ok")
         assert server.stop() == 0
+
+
+def test_a_line_that_one_process_has_torn_is_ended_by_another(tmp_path: Path) -> None:
+    path, torn = tmp_path / "audit", TornLine()
+    torn.share()
+    logs = [AuditLog(path, SystemClock()) for _ in range(2)]
+    for log in logs:
+        log.use(torn)
+    entry = AuditEntry(source="here")
+    whole = os.write
+    with patch.object(os, "write", lambda file, line: whole(file, line[:10])):
+        logs[0].write(entry, b"{}")
+    logs[1].write(entry, b"{}")
+    logs[0].write(entry, b"{}")
+    assert path.read_bytes().count(b"\n{") == 2
+    for log in logs:
+        log.close()

@@ -545,3 +545,36 @@ def test_many_clients_at_once(url, service):
         thread.join()
     assert failures == []
     assert sum(len(group) for group in service.groups) == 12 * 25
+
+
+# HEAD
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/metrics", "/localnodes", "/no/such/path"])
+def test_head_is_answered_like_get_without_the_body(url, path):
+    got, headed = (method_at(url, method, path) for method in ("GET", "HEAD"))
+    assert (headed[0], headed[2]) == (got[0], b"")
+    assert headed[1].keys() == got[1].keys()
+    if path != "/metrics":  # it counts its own requests
+        assert int(headed[1]["content-length"]) == len(got[2])
+
+
+def method_at(url: str, method: str, path: str) -> tuple[int, dict[str, str], bytes]:
+    """The status, the headers in lower case, and every byte after them until the connection ends."""
+    with dial(url) as sock:
+        sock.sendall(
+            f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+        )
+        head, _, body = b"".join(iter(lambda: sock.recv(65536), b"")).partition(b"\r\n\r\n")
+    status, *lines = head.decode().split("\r\n")
+    headers = dict(line.lower().split(": ", 1) for line in lines)
+    return int(status.split()[1]), headers, body
+
+
+def test_answers_before_a_head_keep_their_bodies(url):
+    with dial(url) as sock:
+        get = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        sock.sendall(get + get.replace(b"GET", b"HEAD"))
+        everything = b"".join(iter(lambda: sock.recv(65536), b""))
+    assert everything.count(b"healthy: dynamodb") == 1
+    assert everything.count(b"HTTP/1.1 200 OK\r\n") == 2

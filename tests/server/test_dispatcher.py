@@ -135,7 +135,7 @@ def test_a_defect_in_a_group_acknowledges_nobody(service, caplog):
 
 
 def test_a_full_disk_is_told_in_its_own_words(service, monkeypatch):
-    def full(requests, wait, region):
+    def full(requests, region):
         raise StorageFull("no room left on the disk")
 
     monkeypatch.setattr(service, "send_many", full)
@@ -179,6 +179,7 @@ def test_a_failure_is_answered_and_logged_in_the_same_way_for_reads_and_writes(
                 answers.append(result)
 
         run(steps)
+        database.allow_waiting(True)  # the thread is no event loop's any more
     (answer,) = answers
     unexpected = "The server encountered an internal error trying to fulfill the request."
     assert isinstance(answer, InternalServerError)

@@ -23,7 +23,6 @@ from tests.server.test_connection import answers
 from tests.server.test_monitor import ask, dial, held, until
 
 import isotone
-from isotone import effort
 from isotone.server import compression, request, response, running_server, signatures
 from isotone.server.compression import BODY_LIMIT, decompressed
 
@@ -263,12 +262,3 @@ def test_what_follows_a_member_is_not_copied_again_and_again(
     content = b"".join(b"%d," % number for number in range(20_000))
     assert decompressed(b"gzip", b"".join(members)) == content
     assert max(sizes) <= 64 * 1024
-
-
-def test_many_members_do_not_fit_into_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effort.this_thread.turn, "limit", effort.A_TURN)
-    empty = zlib.compress(b"", wbits=31)
-    with effort.one_turn():
-        assert decompressed(b"gzip", empty * 3) == b""
-    with effort.one_turn(), pytest.raises(effort.Postponed):
-        decompressed(b"gzip", empty * 1000)

@@ -109,7 +109,7 @@ def test_a_keyword_that_is_no_option_is_refused_before_anything_is_closed(servic
 
 def test_help_names_the_options_of_a_server():
     for function in serve, running_server:
-        assert {"credentials", "tls_cert", "patience"} <= inspect.signature(
+        assert {"credentials", "tls_cert", "timeouts"} <= inspect.signature(
             function
         ).parameters.keys()
 
@@ -119,9 +119,9 @@ import sys, time
 from isotone.server import serve
 from tests.server.fakes import FakeService
 class Slow(FakeService):
-    def send_many(self, requests, wait, region=""):
+    def send_many(self, requests, region=""):
         time.sleep(0.5 if requests[0][1] == b"1" else 0)
-        return super().send_many(requests, wait, region)
+        return super().send_many(requests, region)
     def close(self):
         print("closed", flush=True)
         time.sleep(float(sys.argv[1]))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isotone.server.compression import BODY_LIMIT
-from isotone.server.request import ServiceCall, read, spellings
+from isotone.server.request import ServiceCall, known_header_names, read
 from isotone.server.response import NOT_FOUND, HttpRefusal, PlainResponse
 
 SIGNED = {
@@ -24,7 +24,7 @@ SIGNED = {
 def ask(headers=SIGNED, body=b"{}", method=b"POST", url=b"/", **others):
     more = {name.replace("_", "-").encode(): value for name, value in others.items()}
     headers = {name: value for name, value in {**headers, **more}.items() if value is not None}
-    return read(method, url, headers, spellings[tuple(headers)], body)
+    return read(method, url, headers, known_header_names[tuple(headers)], body)
 
 
 def refusal(**request):
@@ -224,5 +224,5 @@ def test_neither_case_nor_order_of_headers_matters(names, order):
 
 @given(st.dictionaries(st.binary(max_size=20), st.binary(max_size=60)), st.binary(max_size=40))
 def test_whatever_comes_is_answered(headers, url):
-    answer = read(b"POST", url, headers, spellings[tuple(headers)], b"{}")
+    answer = read(b"POST", url, headers, known_header_names[tuple(headers)], b"{}")
     assert isinstance(answer, PlainResponse | HttpRefusal | ServiceCall)

@@ -341,19 +341,19 @@ def test_a_log_that_is_being_written_is_never_in_doubt(
     store.close()
     with python(STORM, "numbers", path, "process") as storm:
         assert storm.stdout is not None
-        told = int(storm.stdout.readline())
+        acknowledged = int(storm.stdout.readline())
         for turn in range(60):
             with monkeypatch.context() as patch:
                 if turn % 3 == 0:
                     patch.setattr(file, "is_read_only", lambda _: True)
                 reader = SQLiteStore(path)
-            assert int(reader.get("newest", b"") or b"0") >= told
+            assert int(reader.get("newest", b"") or b"0") >= acknowledged
             reader.close()
-            told = int(storm.stdout.readline())
+            acknowledged = int(storm.stdout.readline())
         storm.kill()
     assert not caplog.records
     store = SQLiteStore(path)
-    assert int(store.get("newest", b"") or b"0") >= told
+    assert int(store.get("newest", b"") or b"0") >= acknowledged
     store.close()
 
 
@@ -415,7 +415,7 @@ def saved(path: Path) -> tuple[dict[bytes, bytes], salvage.SalvagePreview, list[
 WHOLE = {b"%03d" % number: b"value" * 9 for number in range(COMMITS)}
 
 
-def told(found: salvage.SalvagePreview) -> set[int]:
+def reported_frames(found: salvage.SalvagePreview) -> set[int]:
     """The frames that a repair reports."""
     return {int(number) for number in re.findall(r"frame (\d+) of the log", " ".join(found.notes))}
 
@@ -430,7 +430,7 @@ def test_a_bad_frame_is_told_and_its_sound_rows_are_saved(
     entries, found, _ = saved(path)
     assert entries == WHOLE
     # A frame behind one whose sums are wrong cannot be checked.
-    assert {frame} <= told(found) <= {frame, frame + 1}
+    assert {frame} <= reported_frames(found) <= {frame, frame + 1}
     assert not log(path).exists()
 
 
@@ -439,7 +439,7 @@ def test_a_wrong_row_of_the_last_frame_is_told_and_is_as_it_was_before(path: Pat
     change(path, place, lambda content: bytes((content[0] ^ 1,)))
     entries, found, lost = saved(path)
     assert entries == WHOLE
-    assert told(found) == {COMMITS}
+    assert reported_frames(found) == {COMMITS}
     (row,) = lost
     assert row.key in WHOLE
 
@@ -448,14 +448,14 @@ def test_a_page_that_is_lost_is_as_it_was_before(path: Path) -> None:
     wipe(path, COMMITS, byte=FRAME_HEADER, size=STRIDE - FRAME_HEADER)
     entries, found, lost = saved(path)
     assert entries == {key: value for key, value in WHOLE.items() if key != b"029"}
-    assert told(found) == {COMMITS}
+    assert reported_frames(found) == {COMMITS}
     assert [row.what for row in lost] == ["a page that cannot be read"]
 
 
 def test_a_frame_with_another_page_number_is_told(path: Path) -> None:
     flip(path, COMMITS, byte=3, bit=0)
     _, found, _ = saved(path)
-    assert told(found) == {COMMITS}
+    assert reported_frames(found) == {COMMITS}
 
 
 def test_frames_that_cannot_be_read_are_told(path: Path) -> None:
@@ -463,7 +463,7 @@ def test_frames_that_cannot_be_read_are_told(path: Path) -> None:
         wipe(path, frame, byte=0, size=STRIDE)
     entries, found, _ = saved(path)
     assert entries == WHOLE, "their page was written again"
-    assert {3, 12, 20} <= told(found) <= {3, 4, 12, 13, 20, 21}
+    assert {3, 12, 20} <= reported_frames(found) <= {3, 4, 12, 13, 20, 21}
 
 
 def test_a_log_that_ends_early_is_told(path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.between import Between, refuse
 from tests.effort import examples
 from tests.programs import CONTEXT
 from tests.structures import processes
@@ -221,21 +222,9 @@ def test_an_author_reads_the_own_post_at_once(feed: Feed) -> None:
 # Posting once
 
 
-class Deaf:
-    """A backend that does what it is told, but whose answer to a transaction is lost."""
-
-    def __init__(self, backend: Any) -> None:
-        self._backend = backend
-
-    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
-        response = self._backend.execute(operation, request)
-        if operation == "TransactWriteItems":
-            raise ConnectionFailed("the answer was lost")
-        return response
-
-
 def test_who_posts_again_with_a_token_posts_once(feed: Feed, clock: ManualClock) -> None:
-    with isotone.connect(Deaf(feed.store.backend), clock=clock) as deaf:
+    lost = refuse(ConnectionFailed("lost"), lambda operation, _: operation == "TransactWriteItems")
+    with isotone.connect(Between(feed.store.backend, after=lost), clock=clock) as deaf:
         unlucky = Feed(deaf, "site", table=feed.table)
         with pytest.raises(ConnectionFailed):
             unlucky.post("ann", "hello", token="form 7")

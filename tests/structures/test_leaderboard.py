@@ -19,6 +19,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.between import Between, refuse_after
 from tests.effort import LONG, examples
 from tests.programs import CONTEXT
 from tests.structures.measuring import Measured
@@ -741,19 +742,6 @@ def test_a_single_write_that_is_sent_again_changes_nothing(
             clock.advance(timedelta(hours=1))
 
 
-class Breaking:
-    """Carries out so many transactions, and is not reached any more."""
-
-    def __init__(self, backend: Any, after: int) -> None:
-        self._backend, self._left = backend, after
-
-    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
-        self._left -= operation == "TransactWriteItems"
-        if self._left < 0:
-            raise ConnectionFailed("the cable is out")
-        return self._backend.execute(operation, request)
-
-
 def test_a_batch_that_was_interrupted_is_repeated() -> None:
     options: dict[str, Any] = {"window": "hour", "history": True, "ahead": timedelta(hours=3)}
     batch = [
@@ -765,7 +753,10 @@ def test_a_batch_that_was_interrupted_is_repeated() -> None:
         board = Leaderboard(store, **options)
         board.create_table()
         for after in (0, 2, 3):
-            broken = isotone.connect(Breaking(store.backend, after), clock=ManualClock(NOW))
+            broken = isotone.connect(
+                Between(store.backend, refuse_after(after, ConnectionFailed("the cable is out"))),
+                clock=ManualClock(NOW),
+            )
             half = Leaderboard(broken, **options)
             with pytest.raises(ConnectionFailed):
                 half.record_many(batch, once="batch:1")
@@ -804,15 +795,14 @@ def test_a_member_is_not_its_own_neighbour_while_it_moves(memory: Store) -> None
         board.record(member, 10 * number)
     moves = iter([5, 25])
 
-    class Moving:
+    def move(operation: str, _: Any) -> None:
         """The member moves after its entry was read, and before its neighbours are."""
+        if operation == "Query" and (score := next(moves, None)) is not None:
+            board.record("c", score)
 
-        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
-            if operation == "Query" and (score := next(moves, None)) is not None:
-                board.record("c", score)
-            return memory.backend.execute(operation, request)
-
-    seen = Leaderboard(isotone.connect(Moving(), clock=ManualClock(NOW)), score="last")
+    seen = Leaderboard(
+        isotone.connect(Between(memory.backend, move), clock=ManualClock(NOW)), score="last"
+    )
     near = [each.member for each in seen.around("c", 2)]
     assert near == ["d", "c", "b"]
 

@@ -30,7 +30,7 @@ from isotone.structures.ranking_nodes import (
     RankingShape,
 )
 from isotone.structures.structure import bind_entity
-from isotone.tables.retries import OVERTAKEN
+from isotone.tables.retries import STALE_READS
 
 E = TypeVar("E", RankingShape, RankingCounts, RankingLeaf)
 
@@ -362,7 +362,7 @@ def test_attempts_of_an_increment_are_not_multiplied(hasty: Store) -> None:
     with pytest.raises(errors.Contended, match="during each of 100 attempts"):
         losing.zincrby(5, "ann")
     sent = [operation for operation, _ in backend.asked if operation == "TransactWriteItems"]
-    assert len(sent) <= OVERTAKEN.attempts
+    assert len(sent) <= STALE_READS.attempts
     assert scores.zscore("ann") == 1
 
 
@@ -502,7 +502,7 @@ def test_what_is_remembered_of_a_large_tree_has_an_end(
     hasty: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Counts were kept of every node that was ever read, where shapes were forgotten in between."""
-    monkeypatch.setattr("isotone.structures.ranking_tree._MOST_REMEMBERED", 30)
+    monkeypatch.setattr("isotone.structures.ranking_tree._MAX_CACHED", 30)
     keys = [key_of(number) for number in range(1000, 1900)]
     ranks = ranks_in(hasty)
     ranks.rebuild(keys)
@@ -519,7 +519,7 @@ def test_the_root_is_remembered_whatever_is_dropped(
     hasty: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The root was read first, so it was the first to be dropped, though every call needs it."""
-    monkeypatch.setattr("isotone.structures.ranking_tree._MOST_REMEMBERED", 30)
+    monkeypatch.setattr("isotone.structures.ranking_tree._MAX_CACHED", 30)
     keys = [key_of(number) for number in range(1000, 1900)]
     ranks = ranks_in(hasty)
     ranks.rebuild(keys)

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.between import Between, refuse_after
 from tests.effort import examples
-from tests.structures.simulation import Hasty, Overtaken
+from tests.structures.simulation import Hasty, Overtaken, Repeating
 
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Observation, Store, errors, field
@@ -370,22 +371,12 @@ def test_a_blocking_pop_waits_for_members(clock: ManualClock) -> None:
         assert jobs.bzmpop(9, [more], min=True, count=3) == ["more", [("a", 1)]]
 
 
-class Slow:
-    """A backend that takes a second for each request."""
-
-    def __init__(self, backend: Any, clock: ManualClock) -> None:
-        self._backend = backend
-        self._clock = clock
-
-    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
-        self._clock.advance(1)
-        return self._backend.execute(operation, request)
-
-
 def test_the_time_that_requests_take_counts_for_a_blocking_pop(
     memory: Store, clock: ManualClock
 ) -> None:
-    with isotone.connect(Slow(memory.backend, clock), clock=clock) as store:
+    with isotone.connect(
+        Between(memory.backend, lambda *_: clock.advance(1)), clock=clock
+    ) as store:
         jobs = SortedSet(Hasty.over(store), "jobs")
         jobs.create_table()
         begun = clock.now()
@@ -395,21 +386,6 @@ def test_the_time_that_requests_take_counts_for_a_blocking_pop(
             jobs.bzmpop(-1, min=True)
 
 
-class Failing:
-    """A backend that carries out so many transactions, and then no more."""
-
-    def __init__(self, backend: Any, transactions: int) -> None:
-        self._backend = backend
-        self._left = transactions
-
-    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
-        if operation == "TransactWriteItems":
-            if not self._left:
-                raise errors.ConnectionFailed("no answer")
-            self._left -= 1
-        return self._backend.execute(operation, request)
-
-
 @pytest.mark.parametrize(("kind", "at_once"), [({}, 100), ({"ranked": True}, 1)])
 def test_what_was_popped_is_given_even_where_the_rest_fails(
     memory: Store, kind: dict[str, Any], at_once: int
@@ -417,7 +393,8 @@ def test_what_was_popped_is_given_even_where_the_rest_fails(
     jobs = SortedSet(memory, "jobs", **kind)
     jobs.create_table()
     jobs.load((f"{number:03}", number) for number in range(250))
-    with isotone.connect(Failing(memory.backend, 2)) as store:
+    failing_later = refuse_after(2, errors.ConnectionFailed("no answer"))
+    with isotone.connect(Between(memory.backend, failing_later)) as store:
         failing = SortedSet(store, "jobs", **kind)
         popped = failing.zpopmin(230)
         assert [score for _, score in popped] == [*range(2 * at_once)]
@@ -533,23 +510,11 @@ def test_a_range_of_scores_has_what_lies_between(
     assert (Decimal(score) in bounds) == (above and below)
 
 
-class LosingAnswers:
-    """A backend whose writes are sent twice, as by a client whose first answer was lost."""
-
-    def __init__(self, backend: Any) -> None:
-        self._backend = backend
-
-    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
-        if operation == "TransactWriteItems":
-            self._backend.execute(operation, request)
-        return self._backend.execute(operation, request)
-
-
 def test_with_ranks_a_change_happens_once_whose_answer_was_lost(memory: Store) -> None:
     ranked = SortedSet(memory, "lost", ranked=True)
     ranked.create_table()
     ranked.load((f"m{number:03}", number) for number in range(100))
-    with isotone.connect(LosingAnswers(memory.backend), clock=memory.clock) as losing:
+    with isotone.connect(Repeating(memory.backend), clock=memory.clock) as losing:
         again = SortedSet(losing, "lost", ranked=True)
         assert again.zincrby(60, "m005") == 65
         assert again.zpopmin() == [("m000", 0)]

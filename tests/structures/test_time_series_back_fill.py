@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.between import WRITES, Between, once, refuse_after
 from tests.effort import LONG, examples
 from tests.structures.interleaving import Interleaved
 from tests.structures.measuring import Measured
@@ -137,26 +139,16 @@ def test_threads_add_meanwhile(store: Store, table_name: str) -> None:
     check(series[0], MINUTE)
 
 
-class Breaking:
-    """Carries out so many transactions, and is not reached any more."""
-
-    def __init__(self, backend: Any, after: int) -> None:
-        self._backend, self._left = backend, after
-
-    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
-        self._left -= operation == "TransactWriteItems"
-        if self._left < 0:
-            raise ConnectionFailed("the cable is out")
-        return self._backend.execute(operation, request)
-
-
 def test_what_was_interrupted_goes_on(memory: Store) -> None:
     days = {DAY: None}
     TimeSeries(memory, "readings", roll_ups=days).create_table()
     first = TimeSeries(memory, "readings", roll_ups=days)
     first.add_many("s", [Point(n, NOW + timedelta(hours=n)) for n in range(200)])
     of = {HOUR: None, DAY: None}
-    broken = isotone.connect(Breaking(memory.backend, 4), clock=ManualClock(NOW))
+    broken = isotone.connect(
+        Between(memory.backend, refuse_after(4, ConnectionFailed("the cable is out"))),
+        clock=ManualClock(NOW),
+    )
     told: list[tuple[datetime, int]] = []
     with pytest.raises(ConnectionFailed):
         TimeSeries(broken, "readings", roll_ups=of).back_fill(
@@ -215,19 +207,6 @@ def test_it_sums_up_what_is_kept_longer_than_points(memory: Store, clock: Manual
     assert series.back_fill("s", WEEK, source=DAY, start=NOW) == 0
 
 
-class Meddling:
-    """Does something else before the first write."""
-
-    def __init__(self, backend: Any, deed: Any) -> None:
-        self._backend, self._deed = backend, deed
-
-    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
-        if operation in ("TransactWriteItems", "UpdateItem") and (deed := self._deed) is not None:
-            self._deed = None
-            deed()
-        return self._backend.execute(operation, request)
-
-
 @pytest.mark.parametrize("which", ["replace", "back_fill"])
 def test_a_roll_up_that_was_taken_back_is_not_taken_for_the_next_one(
     memory: Store, which: str
@@ -243,7 +222,7 @@ def test_a_roll_up_that_was_taken_back_is_not_taken_for_the_next_one(
         series.remove("s", at=NOW)
         series.add_many("s", [Point(5, NOW), Point(1, NOW + timedelta(minutes=1))])
 
-    late = isotone.connect(Meddling(memory.backend, meddle), clock=ManualClock(NOW))
+    late = isotone.connect(Between(memory.backend, once(meddle, WRITES)), clock=ManualClock(NOW))
     if which == "replace":
         assert TimeSeries(late, "readings", roll_ups=of).replace("s", 9, at=NOW)
     else:
@@ -253,7 +232,7 @@ def test_a_roll_up_that_was_taken_back_is_not_taken_for_the_next_one(
 
 def test_a_window_that_never_rests(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        waits_and_retries, "CONFLICTS", RetryPolicy(attempts=5, first=0.0, longest=0.0)
+        waits_and_retries, "READ_THEN_WRITE", RetryPolicy(attempts=5, first=0.0, longest=0.0)
     )
     TimeSeries(memory, "readings", roll_ups={MINUTE: None}).create_table()
     first = TimeSeries(memory, "readings", roll_ups={MINUTE: None})
@@ -261,18 +240,14 @@ def test_a_window_that_never_rests(memory: Store, monkeypatch: pytest.MonkeyPatc
     of = {MINUTE: None, DAY: None}
     series = TimeSeries(memory, "readings", roll_ups=of)
 
-    class Restless:
+    numbers = itertools.count()
+
+    def add(operation: str, request: Any) -> None:
         """A point comes with every reading of points."""
+        if operation == "Query" and "POINT" in str(request):
+            series.add("s", 1, id=f"{next(numbers)}")
 
-        number = 0
-
-        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
-            if operation == "Query" and "POINT" in str(request):
-                self.number += 1
-                series.add("s", 1, id=f"{self.number}")
-            return memory.backend.execute(operation, request)
-
-    restless = isotone.connect(Restless(), clock=ManualClock(NOW))
+    restless = isotone.connect(Between(memory.backend, add), clock=ManualClock(NOW))
     hot = TimeSeries(restless, "readings", roll_ups=of)
     with pytest.raises(Contended, match="source="):
         hot.back_fill("s", DAY)

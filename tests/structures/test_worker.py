@@ -8,6 +8,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from tests.between import Between, refuse
 from tests.structures.working import Bench, bench, in_order, recorded, settle, write
 
 import isotone
@@ -244,15 +245,10 @@ def test_a_store_that_fails_for_a_while_is_waited_for(
     seen = recorded(kit)
     kit.worker.create_tables(memory)
     write(memory, kit, "ann", range(3))
-    execute, chance = memory.backend.execute, random.Random(1)
+    chance = random.Random(1)
+    fails = refuse(ConnectionFailed("no answer"), lambda *_: chance.random() < 0.2)
 
-    class Failing:
-        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
-            if chance.random() < 0.2:
-                raise ConnectionFailed("no answer")
-            return execute(operation, request)
-
-    monkeypatch.setattr(memory, "backend", Failing())
+    monkeypatch.setattr(memory, "backend", Between(memory.backend, fails))
     member = WorkerMember(kit.worker.plan, memory)
     member.wait = lambda seconds: False
     member.run(until_idle=True)

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.between import Between, refuse
 from tests.structures.working import Bench, bench, settle, write
 
 import isotone
@@ -115,18 +116,7 @@ def test_a_store_that_does_not_answer_a_handler_makes_no_dead_letters(
 
 # One shard, or one request, that fails holds up no others
 
-
-class Failing:
-    """The store's backend, with a rule about what fails."""
-
-    def __init__(self, execute: Any, fails: Callable[[str, Any], bool]) -> None:
-        self._execute = execute
-        self._fails = fails
-
-    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
-        if self._fails(operation, request):
-            raise LimitExceededException("slow down")
-        return self._execute(operation, request)
+SLOW_DOWN = LimitExceededException("slow down")
 
 
 def test_a_shard_that_is_throttled_holds_up_no_other(
@@ -149,7 +139,7 @@ def test_a_shard_that_is_throttled_holds_up_no_other(
     def of_the_first(operation: str, request: Any) -> bool:
         return operation == "GetShardIterator" and request["ShardId"] == first
 
-    monkeypatch.setattr(memory, "backend", Failing(memory.backend.execute, of_the_first))
+    monkeypatch.setattr(memory, "backend", Between(memory.backend, refuse(SLOW_DOWN, of_the_first)))
     member.work()
     assert seen == theirs
 
@@ -178,7 +168,7 @@ def test_a_throttled_listing_of_shards_holds_up_no_handling(
     monkeypatch.setattr(
         memory,
         "backend",
-        Failing(memory.backend.execute, lambda operation, _: operation == "DescribeStream"),
+        Between(memory.backend, refuse(SLOW_DOWN, lambda name, _: name == "DescribeStream")),
     )
     member.run()
     assert member.progress().deliveries == 1
@@ -206,7 +196,7 @@ def test_a_listing_of_shards_that_fails_for_long_is_asked_for_less_often(
 
     member.wait = wait
     monkeypatch.setattr(worker_member, "time", SimpleNamespace(monotonic=lambda: now))
-    monkeypatch.setattr(memory, "backend", Failing(memory.backend.execute, is_listing))
+    monkeypatch.setattr(memory, "backend", Between(memory.backend, refuse(SLOW_DOWN, is_listing)))
     member.run()
     assert 55 < len(asked) < 70
     assert asked[-1] > 580
@@ -225,7 +215,7 @@ def test_a_lease_that_cannot_be_renewed_holds_up_no_other(
         return operation == "UpdateItem" and first in str(request["Key"])
 
     with monkeypatch.context() as patched:
-        patched.setattr(memory, "backend", Failing(memory.backend.execute, of_the_first))
+        patched.setattr(memory, "backend", Between(memory.backend, refuse(SLOW_DOWN, of_the_first)))
         member.renew()
     clock.advance(20)
     assert [shard for shard, held in member.held.items() if not held.is_safe()] == [first]
@@ -239,17 +229,10 @@ def test_a_shard_that_was_handed_over_without_an_answer_is_held_by_one(
     for member in (one, other, one):
         member.coordinate()
     (wanted,) = [each for each in one.held.values() if each.lease.wanted is not None]
-    execute = memory.backend.execute
-
-    class Losing:
-        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
-            response = execute(operation, request)
-            if operation == "UpdateItem":
-                raise ConnectionFailed("no answer")
-            return response
+    lost = refuse(ConnectionFailed("no answer"), lambda operation, _: operation == "UpdateItem")
 
     with monkeypatch.context() as patched:
-        patched.setattr(memory, "backend", Losing())
+        patched.setattr(memory, "backend", Between(memory.backend, after=lost))
         with pytest.raises(ConnectionFailed):
             one.work()
     other.coordinate()
@@ -538,15 +521,12 @@ def test_dead_letters_are_put_through_again_page_by_page(memory: Store, kit: Ben
     kit.worker.run(memory, until_idle=True)
     fails = False
     happened.clear()
-    execute = memory.backend.execute
 
-    class Noting:
-        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
-            if operation == "Query":
-                happened.append("page")
-            return execute(operation, request)
+    def note(operation: str, _: Any) -> None:
+        if operation == "Query":
+            happened.append("page")
 
-    memory.backend = Noting()  # type: ignore[assignment] - as much of one as is asked for
+    memory.backend = Between(memory.backend, note)  # type: ignore[assignment] - as much of one as is asked for
     assert kit.worker.redrive(memory) == (12, 0)
     assert happened[:2] == ["page", "handled"]
     assert "page" in happened[2:]

@@ -27,14 +27,14 @@ def lease(number: int, owner: str | None = None, **more: object) -> Lease:
 
 
 def turn(leases: list[Lease], me: str) -> None:
-    """One member looks, takes and asks; whoever is asked hands over."""
-    wish = decide(leases, me, NOW)
-    for each in wish.take:
+    """One member takes and requests leases; the owner of a requested lease hands it over."""
+    choice = decide(leases, me, NOW)
+    for each in choice.take:
         assert not each.is_live(NOW)
         each.owner, each.until = me, NOW + timedelta(seconds=30)
-    if wish.ask is not None:
-        assert wish.ask.owner != me
-        wish.ask.owner = me
+    if choice.request is not None:
+        assert choice.request.owner != me
+        choice.request.owner = me
 
 
 @given(

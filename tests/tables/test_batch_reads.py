@@ -9,7 +9,7 @@ import pytest
 from isotone.errors import BatchIncomplete
 from isotone.tables.batch_reads import read_items
 from isotone.tables.pace import Pace
-from isotone.tables.retries import SLOWED
+from isotone.tables.retries import PACED
 
 KEYS = [{"pk": {"S": text}} for text in "abc"]
 
@@ -36,9 +36,9 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_keys_that_are_left_out_are_read_in_the_end() -> None:
-    service = Scarce(every=SLOWED.attempts)
+    service = Scarce(every=PACED.attempts)
     assert read_items(service, "t", KEYS, Pace()) == KEYS
-    assert service.asked == 3 * SLOWED.attempts
+    assert service.asked == 3 * PACED.attempts
 
 
 def test_keys_that_are_always_left_out_end_the_read() -> None:
@@ -46,4 +46,4 @@ def test_keys_that_are_always_left_out_end_the_read() -> None:
     service = Scarce(every=None)
     with pytest.raises(BatchIncomplete, match="3 keys of 3 are not read"):
         read_items(service, "t", KEYS, Pace())
-    assert service.asked == SLOWED.attempts + 1
+    assert service.asked == PACED.attempts + 1

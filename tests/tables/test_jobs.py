@@ -22,7 +22,7 @@ class Result:
     is_complete: bool
 
 
-def ended(job: Job[object]) -> Job[object]:
+def wait_until_over(job: Job[object]) -> Job[object]:
     until = time.monotonic() + 10
     while job.is_running and time.monotonic() < until:
         time.sleep(0.001)
@@ -125,10 +125,10 @@ def test_several_jobs_run_at_once_and_one_is_stopped() -> None:
         each.start(work, each)
     together.wait()
     jobs[1].stop.set()
-    assert ended(jobs[1]).state == "stopped"
+    assert wait_until_over(jobs[1]).state == "stopped"
     assert [each.state for each in jobs] == ["running", "stopped", "running"]
     go_on.set()
-    assert [ended(each).state for each in jobs] == ["done", "stopped", "done"]
+    assert [wait_until_over(each).state for each in jobs] == ["done", "stopped", "done"]
 
 
 def test_a_failure_in_a_thread_is_for_the_watchers_and_a_bug_for_the_log(
@@ -136,11 +136,11 @@ def test_a_failure_in_a_thread_is_for_the_watchers_and_a_bug_for_the_log(
 ) -> None:
     job: Job[object] = Job()
     job.start(refuse, ConnectionFailed("no answer"))
-    assert (ended(job).state, job.error) == ("failed", "no answer")
+    assert (wait_until_over(job).state, job.error) == ("failed", "no answer")
     bug: Job[object] = Job()
     with caplog.at_level(logging.ERROR, "isotone.jobs"):
         bug.start(refuse, KeyError("id"))
-        assert (ended(bug).state, bug.error) == ("failed", "KeyError: 'id'")
+        assert (wait_until_over(bug).state, bug.error) == ("failed", "KeyError: 'id'")
         until = time.monotonic() + 10
         while not caplog.records and time.monotonic() < until:
             time.sleep(0.001)

@@ -132,7 +132,7 @@ def test_patience_begins_with_the_first_failure() -> None:
             raise ProvisionedThroughputExceededException("busy")
         return {"Items": []}
 
-    pace = Pace(1.0, now=lambda: clock[0], stop=Waiting(), patience=60.0)
+    pace = Pace(1.0, now=lambda: clock[0], stop=Waiting(), stall_timeout=60.0)
     pace.spend(1000.0)
     assert pace.send(send) == {"Items": []}
     assert clock[0] > 900

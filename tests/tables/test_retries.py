@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from isotone.errors import ConnectionFailed, Contended, DeadlineExceeded, StorageBusy
 from isotone.model import Call, Pause, Steps
 from isotone.tables.retries import (
-    CONFLICTS,
     CONTENTION,
-    OVERTAKEN,
+    READ_THEN_WRITE,
+    STALE_READS,
     THROTTLING,
-    Lost,
+    RetryNeeded,
     RetryPolicy,
 )
 
-POLICIES = [CONFLICTS, CONTENTION, OVERTAKEN, THROTTLING]
+POLICIES = [READ_THEN_WRITE, CONTENTION, STALE_READS, THROTTLING]
 QUICK = RetryPolicy(attempts=5, first=0.01, longest=0.1)
 
 
@@ -64,7 +64,7 @@ class Losing:
         self.runs += 1
         yield Call("A", {})
         if self.runs <= self._times:
-            raise Lost
+            raise RetryNeeded
         return "won"
 
 
@@ -86,7 +86,7 @@ def test_nested_loops_add_their_attempts_and_never_multiply_them(levels: list[in
     for attempts in levels:
 
         def outer(inner: Callable[[], Steps[str]] = nested, most: int = attempts) -> Steps[str]:
-            return RetryPolicy(most, 0.01, 0.02).run(inner, gave_up, lost=(Lost, Contended))
+            return RetryPolicy(most, 0.01, 0.02).run(inner, gave_up, lost=(RetryNeeded, Contended))
 
         nested = outer
     result, pauses = carried_out(nested())

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from tests.between import Between, refuse
 from tests.workbench.page import Browserless
 
 import isotone
@@ -307,20 +308,9 @@ def test_a_stream_whose_shards_are_closed_is_described_ever_less_often(monkeypat
     assert 1 <= len(asked) <= 8
 
 
-class WithoutScan:
-    """An engine whose key may query, and not scan."""
-
-    def __init__(self, backend):
-        self._backend = backend
-
-    def execute(self, operation, request, deadline=None):
-        if operation == "Scan":
-            raise AccessDeniedException("you may not Scan")
-        return self._backend.execute(operation, request, deadline)
-
-
 def test_a_key_that_may_query_and_not_scan_sees_what_it_queries(database):
-    backend = WithoutScan(database)
+    denied = AccessDeniedException("you may not Scan")
+    backend = Between(database, refuse(denied, lambda operation, _: operation == "Scan"))
     with running_server(database, pages=Workbench(backend, target="x", remote=True)) as url:
         page = Browserless(url)
         request = {
@@ -336,21 +326,10 @@ def test_a_key_that_may_query_and_not_scan_sees_what_it_queries(database):
         assert page.call("model", {"table": "GitHub"})["error"]["message"] == "you may not Scan"
 
 
-class WithoutOrders:
-    """An engine whose key may not see one of its tables, only its name."""
-
-    def __init__(self, backend):
-        self._backend = backend
-
-    def execute(self, operation, request, deadline=None):
-        if request.get("TableName") == "Orders":
-            raise AccessDeniedException("you may not describe Orders")
-        return self._backend.execute(operation, request, deadline)
-
-
 @pytest.mark.parametrize("remote", [True, False])
 def test_a_key_that_may_not_see_a_table_sees_the_others(database, remote):
-    backend = WithoutOrders(database)
+    denied = AccessDeniedException("you may not describe Orders")
+    backend = Between(database, refuse(denied, lambda _, given: given.get("TableName") == "Orders"))
     with running_server(database, pages=Workbench(backend, target="x", remote=remote)) as url:
         page = Browserless(url)
         found = {each["name"]: each for each in page.call("tables")["tables"]}
@@ -387,14 +366,8 @@ def forty_threads():
 def test_a_slow_engine_keeps_no_other_call_waiting(database):
     """As many calls as the event loop's executor has threads wait; others are answered."""
     gate = threading.Event()
-
-    class Slow:
-        def execute(self, operation, request, deadline=None):
-            if operation == "GetItem":
-                gate.wait(30)
-            return database.execute(operation, request, deadline)
-
-    with running_server(database, pages=Workbench(Slow(), target="x")) as url:
+    slow = Between(database, lambda operation, _: operation == "GetItem" and gate.wait(30))
+    with running_server(database, pages=Workbench(slow, target="x")) as url:
         page = Browserless(url)
         get = {"TableName": "Words", "Key": {"list": {"S": "x"}, "word": {"S": "x"}}}
         with ThreadPoolExecutor(40) as clients:

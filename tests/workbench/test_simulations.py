@@ -41,7 +41,7 @@ def workload(failure: list[Exception]) -> Workload:
     return load
 
 
-def asked(page: Browserless, **given: Any) -> Any:
+def answer_of(page: Browserless, **given: Any) -> Any:
     while "running" in (answer := page.call("simulation", given)):
         time.sleep(0.05)
     return answer
@@ -53,7 +53,7 @@ def test_it_runs_once_and_answers_for_every_size_and_division():
         with running_server(database, pages=pages) as url:
             page = Browserless(url)
             assert page.call("session")["workload"] == "hits"
-            whole = asked(page)
+            whole = answer_of(page)
             assert whole["populations"] == whole["declared"] == {"visitor": 5_000_000}
             assert whole["throttled"] > 0
             (hot,) = whole["hottest_keys"]
@@ -61,10 +61,10 @@ def test_it_runs_once_and_answers_for_every_size_and_division():
             assert hot["wanted_shards"] > 1
             assert len(whole["day"]) == 24
             assert whole["places"][0]["busiest"][0] == pytest.approx(hot["part_of_a_partition"])
-            small = asked(page, size=5_000)
+            small = answer_of(page, size=5_000)
             assert small["throttled"] == 0
             assert small["seconds"] == whole["seconds"]  # of the same run
-            divided = asked(page, shards={hot["key"]: hot["wanted_shards"], "Hits: gone": 3})
+            divided = answer_of(page, shards={hot["key"]: hot["wanted_shards"], "Hits: gone": 3})
             assert divided["throttled"] == 0
             assert divided["undivided"] == whole["throttled"]
             for wrong in ({"size": "many"}, {"size": 0}, {"shards": {"a": 0}}, {"shards": [1]}):
@@ -76,8 +76,8 @@ def test_a_run_that_failed_is_tried_again():
         pages = Workbench(database, target=":memory:", workload=workload([UsageError("broken")]))
         with running_server(database, pages=pages) as url:
             page = Browserless(url)
-            assert "broken" in asked(page)["error"]["message"]
-            assert asked(page)["workload"] == "hits"
+            assert "broken" in answer_of(page)["error"]["message"]
+            assert answer_of(page)["workload"] == "hits"
 
 
 def test_without_a_workload_there_is_none(page):

@@ -27,6 +27,13 @@ def test_the_page_is_sent_with_a_strict_policy(page):
     assert answer.headers["Cache-Control"] == "no-cache"
 
 
+@pytest.mark.parametrize("path", ["/workbench/", "/workbench"])
+def test_head_is_answered_like_get(page, path):
+    got, headed = page.send("GET", path), page.send("HEAD", path)
+    assert (headed.status, headed.body) == (got.status, b"")
+    assert headed.headers["Content-Length"] == got.headers["Content-Length"]
+
+
 def test_the_page_has_no_inline_script_or_style():
     text = (FILES / "index.html").read_text()
     assert re.findall(r"<script(?![^>]*src=)[^>]*>", text) == []

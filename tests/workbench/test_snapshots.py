@@ -18,19 +18,19 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.between import Between
 from tests.moving.tables import NAME, create, fill, items, key_of, order
 from tests.oracle import wanted
 from tests.workbench.page import Browserless
 
 import isotone
 from isotone import moving
-from isotone.backends.interface import Backend
 from isotone.backends.opening import open_backend
 from isotone.server import running_server
 from isotone.tables import threads
 from isotone.tables.job_state import locked
 from isotone.workbench import Workbench, snapshot_folder, snapshots
-from isotone.workbench.snapshot_folder import SnapshotFolder, folder_for
+from isotone.workbench.snapshot_folder import SnapshotFolder, folder_for, new_id
 
 HOSTILE = "<img src=x onerror='window.hacked = 1'>"
 ORDERS = 60
@@ -44,16 +44,6 @@ def database() -> Iterator[isotone.Database]:
         create(database)
         fill(database, ORDERS)
         yield database
-
-
-class Elsewhere:
-    """An engine that is asked for one request at a time, and has no snapshot of one moment."""
-
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-
-    def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
-        return self._backend.execute(operation, request, deadline)
 
 
 @pytest.fixture
@@ -75,7 +65,7 @@ def serve(database: isotone.Database, tmp_path: Path) -> Iterator[Serve]:
         yield serve
 
 
-def ended(page: Browserless, call: str, given: Any, member: str = "") -> Any:
+def wait_until_over(page: Browserless, call: str, given: Any, member: str = "") -> Any:
     """The last answer of a call about a job."""
     while True:
         answer = page.call(call, given)
@@ -88,7 +78,7 @@ def ended(page: Browserless, call: str, given: Any, member: str = "") -> Any:
 def take(page: Browserless, name: str = "before", tables: list[str] | None = None) -> str:
     answer = page.call("snapshot_take", {"name": name, "tables": tables})
     assert "error" not in answer, answer
-    done = ended(page, "snapshot_taking", {}, "taking")
+    done = wait_until_over(page, "snapshot_taking", {}, "taking")
     assert (done["state"], done["fault"]) == ("done", "")
     identity: str = done["id"]
     return identity
@@ -98,14 +88,14 @@ def compare(page: Browserless, before: str, after: str = "now", **given: Any) ->
     names = {"from": before, "to": after, "table": NAME}
     answer = page.call("comparison", {**names, "start": True, **given})
     assert "error" not in answer, answer
-    return ended(page, "comparison", names, "comparison")
+    return wait_until_over(page, "comparison", names, "comparison")
 
 
 def put_back(page: Browserless, comparison: Any, **given: Any) -> Any:
     answer = page.call("put_back", {"id": comparison["id"], **given})
     if "error" in answer:
         return answer["error"]
-    return ended(page, "put_back_progress", {"id": comparison["id"]})
+    return wait_until_over(page, "put_back_progress", {"id": comparison["id"]})
 
 
 def change(database: isotone.Database) -> None:
@@ -197,7 +187,7 @@ def test_a_snapshot_is_taken_compared_and_put_back(where, tmp_path):
 
 def test_a_file_in_the_temporary_folder_goes_with_the_workbench(database):
     folder = folder_for(":memory:", remote=False)
-    with folder.draft("one") as file:
+    with folder.draft(new_id("one")) as file:
         file.write_bytes(b"x")
         assert file.exists()
     path = folder.path
@@ -298,7 +288,7 @@ def test_what_an_engine_refuses_is_told(serve, database):
         ("snapshot_take", {"tables": []}, "not a list of table names"),
         ("snapshot_take", {"tables": "Orders"}, "not a list of table names"),
         ("snapshot_take", {"name": "x" * 101}, "up to 100"),
-        ("snapshot_delete", {"id": "nothing"}, "no snapshot 'nothing'"),
+        ("snapshot_delete", {"id": "20260101-000000-x"}, "no snapshot '20260101-000000-x'"),
         ("snapshot_delete", {"id": "../../etc/passwd"}, "not the id"),
         ("comparison_rows", {"id": 7, "list": "all", "at": 0, "count": 1}, "compare again"),
         ("comparison", {"from": "x", "to": "now"}, "'table'"),
@@ -312,17 +302,17 @@ def test_wrong_calls_are_told(serve, call, given, told):
 def test_faults_of_jobs_are_told_and_leave_nothing(serve, database, tmp_path):
     page = serve()
     page.call("snapshot_take", {"name": "", "tables": ["Nowhere"]})
-    failed = ended(page, "snapshot_taking", {}, "taking")
+    failed = wait_until_over(page, "snapshot_taking", {}, "taking")
     assert failed["state"] == "failed"
     assert "Nowhere" in failed["fault"]
     for before, after, table, told in (
-        ("gone", "now", NAME, "no snapshot 'gone'"),
+        ("20260101-000000-gone", "now", NAME, "no snapshot '20260101-000000-gone'"),
         ("../x", "now", NAME, "not the id"),
         (take(page), "now", "Nowhere", "neither side"),
     ):
         names = {"from": before, "to": after, "table": table}
         page.call("comparison", {**names, "start": True})
-        assert told in ended(page, "comparison", names, "comparison")["fault"]
+        assert told in wait_until_over(page, "comparison", names, "comparison")["fault"]
     left = {each.suffix for each in (tmp_path / "snapshots").iterdir()}
     assert left <= {".db", ".json"}
     assert len(list((tmp_path / "snapshots").glob("*.db"))) == 1
@@ -331,14 +321,12 @@ def test_faults_of_jobs_are_told_and_leave_nothing(serve, database, tmp_path):
 def test_a_snapshot_that_is_stopped_leaves_nothing(database, tmp_path):
     begun, gate = threading.Event(), threading.Event()
 
-    class Slow:
-        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
-            if operation == "Scan":
-                begun.set()
-                gate.wait(30)
-            return database.execute(operation, request, deadline)
+    def wait(operation: str, _: Any) -> None:
+        if operation == "Scan":
+            begun.set()
+            gate.wait(30)
 
-    backend: Any = Slow()
+    backend: Any = Between(database, wait)
     pages = Workbench(backend, target="slow", remote=True, snapshots=tmp_path)
     with running_server(database, pages=pages) as url:
         page = Browserless(url)
@@ -349,7 +337,7 @@ def test_a_snapshot_that_is_stopped_leaves_nothing(database, tmp_path):
         assert "being taken already" in error["message"]
         page.call("snapshot_stop")
         gate.set()
-        assert ended(page, "snapshot_taking", {}, "taking")["state"] == "stopped"
+        assert wait_until_over(page, "snapshot_taking", {}, "taking")["state"] == "stopped"
         assert list(tmp_path.iterdir()) == []
 
 
@@ -399,14 +387,15 @@ def test_the_number_of_comparisons_is_bounded(serve, tmp_path):
 
 def test_what_a_killed_process_left_is_deleted_and_what_another_one_writes_is_not(tmp_path):
     folder = SnapshotFolder(tmp_path)
-    for name in ("killed", "running"):
+    running = new_id("running")
+    for name in (new_id("killed"), running):
         for suffix in (".db", ".db-wal", ".lock"):
             (tmp_path / f"{name}{suffix}").touch()
-    with locked(tmp_path / "running.lock"):
+    with locked(tmp_path / f"{running}.lock"):
         (tmp_path / "broken.json").write_text("{}")
         assert folder.all() == ([], ["broken.json"])
         assert {each.name for each in tmp_path.iterdir()} == {
-            "running.db", "running.db-wal", "running.lock", "broken.json",
+            f"{running}.db", f"{running}.db-wal", f"{running}.lock", "broken.json",
         }  # fmt: skip
 
 
@@ -415,6 +404,8 @@ def test_other_databases_in_the_folder_stay(serve, database, tmp_path):
     isotone.open(tmp_path / "shop.db").close()
     isotone.open(tmp_path / "locked.db").close()
     (tmp_path / "locked.lock").write_text("of another program")
+    isotone.open(tmp_path / "copied.db").close()
+    (tmp_path / "copied.lock").touch()  # of a job with `--state copied`
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     with running_server(
         database, pages=Workbench(database, target="shop.db", snapshots=tmp_path)
@@ -458,6 +449,31 @@ def test_a_snapshot_without_its_file_is_compared_with_nothing(serve, tmp_path, c
     assert (file.read_bytes() if file.exists() else None) == content
 
 
+@pytest.mark.parametrize("how", ["exchanged", "another database", "a damaged description"])
+def test_a_file_that_is_not_the_one_of_its_description_is_not_compared(
+    serve, database, tmp_path, how
+):
+    page = serve()
+    first = take(page, "first")
+    change(database)
+    second = take(page, "second")  # with as many items
+    folder = tmp_path / "snapshots"
+    if how == "exchanged":
+        (folder / f"{first}.db").replace(folder / "kept")
+        (folder / f"{second}.db").replace(folder / f"{first}.db")
+        (folder / "kept").replace(folder / f"{second}.db")
+    elif how == "another database":
+        (folder / f"{first}.db").unlink()
+        isotone.open(folder / f"{first}.db").close()
+    else:
+        description = folder / f"{first}.json"
+        description.write_text(description.read_text().replace(f'"{NAME}":', f'"{NAME}s":', 1))
+    found = compare(page, first)
+    assert found["state"] == "failed"
+    assert "is not the one of its description" in found["fault"]
+    assert "error" not in page.call("snapshots")
+
+
 def test_a_snapshot_is_a_file_that_other_commands_read(serve, database, tmp_path):
     page = serve()
     take(page)
@@ -479,14 +495,12 @@ def test_nothing_is_put_back_twice_at_once(database, tmp_path):
     """Nor is a snapshot deleted while items are put back from it; and the job can be stopped."""
     begun, gate = threading.Event(), threading.Event()
 
-    class Slow(Elsewhere):
-        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
-            if operation == "UpdateItem":
-                begun.set()
-                gate.wait(30)
-            return super().execute(operation, request, deadline)
+    def wait(operation: str, _: Any) -> None:
+        if operation == "UpdateItem":
+            begun.set()
+            gate.wait(30)
 
-    pages = Workbench(Slow(database), target="slow", remote=True, snapshots=tmp_path)
+    pages = Workbench(Between(database, wait), target="slow", remote=True, snapshots=tmp_path)
     numbers = range(100, 120)  # more than are written at the same time
     for number in numbers:
         database.execute("PutItem", {"TableName": NAME, "Item": order(number)})
@@ -509,7 +523,7 @@ def test_nothing_is_put_back_twice_at_once(database, tmp_path):
             assert page.call("comparison_stop", given) == {}
         finally:
             gate.set()
-        done = ended(page, "put_back_progress", given)
+        done = wait_until_over(page, "put_back_progress", given)
         assert done["state"] == "stopped"
         assert 1 <= done["written"] < len(numbers)
 
@@ -518,11 +532,11 @@ def test_a_snapshot_that_is_completed_during_a_sweep_stays(tmp_path, monkeypatch
     """A sweep finds no description of it, and gets its lock when it has one."""
     folder = SnapshotFolder(tmp_path)
     with ExitStack() as draft:
-        file = draft.enter_context(folder.draft("one"))
+        file = draft.enter_context(folder.draft(new_id("one")))
         file.touch()
 
         def complete_and_lock(path: Path) -> Any:
-            (tmp_path / "one.json").touch()
+            file.with_suffix(".json").touch()
             draft.close()
             return locked(path)
 
@@ -541,7 +555,7 @@ def test_the_newest_snapshot_is_the_first_one(serve):
 def test_a_snapshot_tells_of_which_account_it_is(database, tmp_path):
     """The address of Amazon's service is that of every account."""
 
-    class Account(Elsewhere):
+    class Account(Between):
         def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
             if "ResourceArn" in request:
                 return {}
@@ -551,7 +565,7 @@ def test_a_snapshot_tells_of_which_account_it_is(database, tmp_path):
                 answer["Table"]["TableArn"] = arn
             return answer
 
-    for backend in (Elsewhere(database), Account(database)):
+    for backend in (Between(database), Account(database)):
         pages = Workbench(backend, target="dynamodb://us-east-1", snapshots=tmp_path)
         with running_server(database, pages=pages) as url:
             take(Browserless(url))
@@ -588,13 +602,11 @@ def test_a_table_that_is_made_again_has_its_settings_when_that_is_stopped(databa
     expiry = {"AttributeName": "expires", "Enabled": True}
     database.execute("UpdateTimeToLive", {"TableName": NAME, "TimeToLiveSpecification": expiry})
 
-    class Stopping(Elsewhere):
-        def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
-            if operation == "PutItem":
-                page.call("comparison_stop", {"id": found["id"]})
-            return super().execute(operation, request, deadline)
+    def stop(operation: str, _: Any) -> None:
+        if operation == "PutItem":
+            page.call("comparison_stop", {"id": found["id"]})
 
-    pages = Workbench(Stopping(database), target="x", remote=True, snapshots=tmp_path)
+    pages = Workbench(Between(database, stop), target="x", remote=True, snapshots=tmp_path)
     with running_server(database, pages=pages) as url:
         page = Browserless(url)
         identity = take(page)

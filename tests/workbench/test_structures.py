@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from tests.between import Between, refuse
 from tests.workbench.page import Browserless
 
 import isotone
@@ -217,18 +218,6 @@ def test_a_worker_has_its_lag_and_its_dead_letters():
             assert one(page, "worker", "site.workers", "fan-out")["lag"] == 0
 
 
-class Forgetful:
-    """An engine whose stream has dropped what came before its oldest record."""
-
-    def __init__(self, backend):
-        self._backend = backend
-
-    def execute(self, operation, request, deadline=None):
-        if request.get("ShardIteratorType") == "AFTER_SEQUENCE_NUMBER":
-            raise TrimmedDataAccessException("trimmed")
-        return self._backend.execute(operation, request, deadline)
-
-
 def test_a_worker_that_may_have_lost_changes_says_so():
     site = isotone.Table("site", stream="NEW_AND_OLD_IMAGES")
 
@@ -243,6 +232,10 @@ def test_a_worker_that_may_have_lost_changes_says_so():
     def deliver(event: isotone.Event[Post], context: Context) -> None:
         """Nothing is to be done."""
 
+    dropped = refuse(
+        TrimmedDataAccessException("trimmed"),
+        lambda _, given: given.get("ShardIteratorType") == "AFTER_SEQUENCE_NUMBER",
+    )
     with isotone.open() as database, isotone.connect(database, report=None) as store:
         worker.create_tables(store)
         store.put(Post(author="ann"))
@@ -250,7 +243,7 @@ def test_a_worker_that_may_have_lost_changes_says_so():
         now = datetime.now(UTC)
         given = ("worker", "site.workers", "fan-out", now)
         assert structures.structure(database, *given)["is_lost"] is False
-        found = structures.structure(Forgetful(database), *given)
+        found = structures.structure(Between(database, dropped), *given)
         assert found["is_lost"] is True
         assert found["rows"][0]["waiting"] >= 1
 

@@ -1,4 +1,4 @@
-"""What a table's design does and costs: explained queries, drawings of item collections, findings."""
+"""Analyses a table's design: explained queries, drawings of item collections, lint, simulations."""
 
 from __future__ import annotations
 

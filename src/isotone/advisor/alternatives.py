@@ -1,4 +1,4 @@
-"""What else could answer a read: the other keys, what each would cost, and the index that would save the most."""
+"""Alternatives to a read: the other keys and what each would cost, and the index that would save the most."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _of_table(plan: ReadPlan, contents: TableSample, estimate: Cost) -> list[Alt
 
 
 def _other_keys(plan: ReadPlan, shape: TableDescription) -> Iterator[tuple[str, ReadPlan]]:
-    """The name of each other key of the table, and the same condition read by it."""
+    """The name of each other key of the table, with the same condition read by that key."""
     for index in (None, *(each.name for each in shape.indexes)):
         if index != plan.index:
             name = f"index {index}" if index is not None else f"table {shape.name}"
@@ -77,7 +77,7 @@ def _other_keys(plan: ReadPlan, shape: TableDescription) -> Iterator[tuple[str, 
 
 
 def _can_be_asked(plan: ReadPlan, way: ReadPlan) -> bool:
-    """Whether a request like that of a plan can read another key: a statement can say what a Query cannot."""
+    """Whether a Query can read another key with the same condition; a statement can express more than a Query."""
     names = way.key.names
     return plan.request[0] == "ExecuteStatement" or way.key_plan.is_query(names)
 
@@ -91,7 +91,7 @@ def _answered(way: ReadPlan) -> str:
 
 
 def _lacking(plan: ReadPlan, contents: TableSample, index: str | None) -> str:
-    """What an index does not have that the read returns."""
+    """Why an index cannot return everything that the read returns; empty if it can."""
     if index is None or plan.where is None:
         return ""
     shape = contents.shape.index(index)
@@ -124,18 +124,18 @@ def _cost(plan: ReadPlan, contents: TableSample) -> Cost:
 
 
 def advice_of(plan: ReadPlan, contents: TableSample, cost: Cost, read: Read[Any] | None) -> str:
-    """The key or the index that would save what the filter wastes; empty if it wastes nothing."""
+    """Advice which key or index would save what the filter wastes; empty if nothing is wasted."""
     if plan.filter is None or cost.items_returned >= cost.items_read or plan.operation == "GetItem":
         return ""
     if read is not None:
-        if not read.filters:  # it drops other kinds, or what has expired
+        if not read.filters:  # the filter drops other kinds, or expired items
             return ""
         return waste_of(read, Stats(cost.items_read, cost.items_returned, cost.units)).advice
     return _index_for(plan, contents)
 
 
 def _index_for(plan: ReadPlan, contents: TableSample) -> str:
-    """The index that would answer most of the condition by its key: one that exists, or one to make."""
+    """The index that would answer most of the condition by its key: an existing one, or a new one."""
     if plan.where is None or plan.filter is None:
         return ""
     names = list(dict.fromkeys([*plan.key.names, *sorted(plan.filter.attributes)]))

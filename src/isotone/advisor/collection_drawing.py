@@ -1,4 +1,4 @@
-"""A drawing of item collections, as the books draw them: as text, as SVG and as data."""
+"""Drawings of item collections as text, as SVG and as data."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class CollectionDrawing:
     views: tuple[DrawnView, ...]
 
     def text(self, columns: int | None = None, *, colour: bool = False) -> str:
-        """The drawing in box characters, at most as wide as the terminal if its keys allow that."""
+        """The drawing in box characters, no wider than the terminal if the keys allow that."""
         wide = get_terminal_size().columns if columns is None else columns
         return drawn_text(self.views, wide, colour=colour)
 
     def svg(self, title: str = "") -> str:
-        """The drawing as a file of its own: light or dark as the reader prefers, with a title and a description."""
+        """The drawing as a self-contained file, light or dark as the reader prefers, with a title and a description."""
         return drawn_svg(self.views, title)
 
     def to_dict(self) -> dict[str, Any]:
-        """The drawing as JSON values; rows are items, or gaps for what is not shown."""
+        """The drawing as JSON values; rows are items, or gaps that stand for hidden items."""
         return {
             "views": [
                 {

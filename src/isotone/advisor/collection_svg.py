@@ -1,6 +1,6 @@
-"""Draws item collections as SVG: one file without references, light and dark, with a title and a description.
+"""Draws item collections as SVG: one self-contained file, light and dark, with a title and a description.
 
-Widths are computed from the number of columns of a text in a monospaced font, as no font can be measured here.
+No font can be measured here, so widths are computed from the number of characters in a monospaced font.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _ROW: Final = 28
 _HEAD: Final = 62  # title and names of the key attributes
 _MARGIN: Final = 20
 _PAD: Final = 14
-_GUTTER: Final = 34  # between partition key and sort keys: the range and its direction
-_BETWEEN: Final = 8  # collections
+_GUTTER: Final = 34  # between partition key and sort keys; has the range and its direction
+_BETWEEN: Final = 8  # between collections
 _WIDEST_KEY: Final = 52
 _WIDEST_DETAILS: Final = 56
-_SIDE_BY_SIDE: Final = 1180  # pixels up to which views stand side by side
+_SIDE_BY_SIDE: Final = 1180  # the width in pixels up to which views are placed side by side
 _HUES: Final = 6
 
 _STYLE: Final = """
@@ -70,7 +70,7 @@ font-family:ui-sans-serif,system-ui,-apple-system,"Segoe UI",Helvetica,Arial,san
 
 
 def drawn_svg(views: tuple[DrawnView, ...], title: str) -> str:
-    """The views side by side, or one under the other if they are wide."""
+    """The views side by side, or one below the other if they are wide."""
     fields, kinds = fields_of(views), kinds_of(views)
     panels = [_Panel(view, fields, kinds) for view in views]
     beside = sum(panel.width + _MARGIN for panel in panels) + _MARGIN <= _SIDE_BY_SIDE
@@ -241,7 +241,7 @@ def _details(item: DrawnItem) -> str:
 
 
 def _description(views: tuple[DrawnView, ...]) -> str:
-    """The drawing in words, for readers that cannot see it."""
+    """The drawing in words, for screen readers."""
     sentences = []
     for view in views:
         sentences.append(f"{view.title}, {view.subtitle}.")

@@ -19,23 +19,23 @@ from isotone.advisor.drawn_collections import (
 )
 from isotone.text_table import cell, printable, width
 
-_COLOURS: Final = ("36", "33", "35", "32", "34", "31")  # of components
+_COLOURS: Final = ("36", "33", "35", "32", "34", "31")  # for the components of keys
 _DIM: Final = "2"
 _BOLD: Final = "1"
-_SHORTEST: Final = 12  # columns of the attributes, below which they are left out
+_SHORTEST: Final = 12  # columns; narrower attributes are left out
 _WIDEST_KEY: Final = 44
 _MARKS: Final = {"": " ", "returned": "●", "dropped": "○"}
 _ARROWS: Final = {"forward": "↓", "backward": "↑", None: " "}
 
 
 def drawn_text(views: tuple[DrawnView, ...], columns: int, *, colour: bool) -> str:
-    """The views, one under the other."""
+    """The views, one below the other."""
     pen = _Pen(fields_of(views), colour=colour)
     return "\n\n".join(_Box(view, columns, pen).text() for view in views)
 
 
 class _Pen:
-    """Colours texts, or leaves them as they are."""
+    """Colours texts, or leaves them uncoloured."""
 
     def __init__(self, fields: Mapping[str, int], *, colour: bool) -> None:
         self._fields = fields
@@ -47,7 +47,7 @@ class _Pen:
         return f"\x1b[{';'.join(codes)}m{text}\x1b[0m"
 
     def key(self, parts: KeyParts, wide: int, *extra: str) -> str:
-        """A key in its colours, cut or padded to a width."""
+        """A key in its colours, shortened or padded to a width."""
         shown = shortened(parts, wide)
         painted = ""
         for part in shown:
@@ -58,7 +58,7 @@ class _Pen:
 
 
 class _Box:
-    """One view in a box: the partition keys at the left, the items at the right."""
+    """One view in a box: partition keys on the left, items on the right."""
 
     def __init__(self, view: DrawnView, columns: int, pen: _Pen) -> None:
         self._view = view

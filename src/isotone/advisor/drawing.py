@@ -1,4 +1,4 @@
-"""Makes drawings of tables: which collections and items are shown, and which of them a query reads."""
+"""Draws tables: chooses which collections and items are shown, and marks which of them a query reads."""
 
 from __future__ import annotations
 
@@ -86,10 +86,10 @@ def draw(
 ) -> Any:
     """Draw item collections: a table with its indexes, one of its keys, or a query with the range that it reads.
 
-    `what` is a `Table`, the name of a table, an entity, a key such as `Order.by_status`, or a query. At most `items` of
-    each collection and so many `collections` are shown, of each item the `attributes`, or the first ones that it has.
-    `tables` name the parts of keys if `what` is a name. Reads `sample` items by a scan. With an `AsyncStore`, await
-    the result.
+    `what` is a `Table`, the name of a table, an entity, a key such as `Order.by_status`, or a query. At most
+    `collections` collections with `items` items each are shown, and of each item the `attributes`, or its first ones.
+    `tables` name the parts of keys if `what` is a name. Reads `sample` items by a scan. With an `AsyncStore`, await the
+    result.
 
     >>> drawing = isotone.draw(store, Order.by_status.where(Order.customer_id == "2b5a41c0"))
     >>> drawing.views[0].title
@@ -217,7 +217,7 @@ def _collection(
     state: Callable[[Item], State],
     empty_at: int | None = None,
 ) -> DrawnCollection:
-    """A collection; `empty_at` is the place of its range if no item lies in it."""
+    """A collection; `empty_at` is the position of its range if no item lies in it."""
     shape = contents.shape
     key = shape.key_of(index)
     keys = {None: shape.key} | {each.name: each.key for each in shape.indexes}
@@ -262,7 +262,7 @@ def _collection(
 def _typical(
     contents: TableSample, names: KeyNames, entries: Sequence[Item], states: Sequence[State]
 ) -> Item:
-    """An item of the most frequent kind among those that are read: its entity names the partition key."""
+    """An item of the most frequent kind among the items that are read; its entity names the partition key."""
     read = [entry for entry, state in zip(entries, states, strict=True) if state] or [*entries]
     kinds = [names.kind(contents.shape.name, entry) for entry in read]
     (most, _), *_ = Counter(kinds).most_common(1)
@@ -270,7 +270,7 @@ def _typical(
 
 
 def _shown(states: Sequence[State], most: int, empty_at: int | None) -> list[int]:
-    """The positions of the items to show: those of the range first, with their neighbours, then the others."""
+    """The positions of the items to show: first those in the range and their neighbours, then the others."""
     count = len(states)
     if count <= most:
         return [*range(count)]
@@ -289,5 +289,5 @@ def _shown(states: Sequence[State], most: int, empty_at: int | None) -> list[int
 
 
 def _is_own(key: KeyDescription, entry: Item) -> bool:
-    """Whether an item is one by which the library remembers something."""
+    """Whether the library itself wrote an item, for its own records."""
     return is_own(entry[key.partition[0].name])

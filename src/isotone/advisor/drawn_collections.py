@@ -1,7 +1,7 @@
-"""What a drawing of item collections shows, as plain data: views, collections, items, and the parts of keys.
+"""The content of a drawing as plain data: views, collections, items, and the parts of keys.
 
-A view is a table or an index. Its collections are the groups of items with one partition key, whose items are in the
-order of their sort keys. The renderers (`collection_text`, `collection_svg`) know nothing else.
+A view is a table or an index. Its collections are groups of items with the same partition key, in the order of their
+sort keys. The renderers (`collection_text`, `collection_svg`) use nothing else.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal
 from isotone.text_table import pluralized, printable, width
 
 State = Literal["", "returned", "dropped"]
-"""Of an item: outside of the range that is read, read and returned, or read and dropped by the filter."""
+"""The state of an item: outside of the range; read and returned; or read and dropped by the filter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def text_of(parts: KeyParts) -> str:
 
 
 def shortened(parts: KeyParts, widest: int) -> KeyParts:
-    """The key, printable, and cut if it takes more columns."""
+    """The key, printable, and shortened if it takes more columns."""
     shown = tuple(DrawnKeyPart(printable(part.text), part.field) for part in parts if part.text)
     left = widest - (width(text_of(shown)) > widest)
     kept: list[DrawnKeyPart] = []
@@ -59,9 +59,9 @@ class DrawnItem:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Items that are not shown: how many, or None for an unknown number, and how many of them are read.
+    """Hidden items: how many (None if unknown), and how many of them are read.
 
-    Without items it is the place of a range in which there are none.
+    Without items it stands for the position of an empty range.
     """
 
     items: int | None
@@ -69,13 +69,13 @@ class Gap:
 
     @property
     def is_read(self) -> bool:
-        """Whether the range reaches into it."""
+        """Whether the range reaches into the gap."""
         return self.read > 0 or self.items == 0
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnCollection:
-    """The items of one partition, in the order of their sort keys. Gaps stand for items that are left out."""
+    """The items of one partition, in the order of their sort keys. Gaps stand for hidden items."""
 
     partition: KeyParts
     rows: tuple[DrawnItem | Gap, ...]
@@ -85,9 +85,8 @@ class DrawnCollection:
 class DrawnView:
     """A table, or one of its indexes (`index`), with some of its collections.
 
-    `direction` is that of a query: "forward" in the order of the sort key, "backward" against it. `hidden` counts the
-    collections that are not shown, None if that is not known; `absent` the items of the table that a sparse index
-    leaves out.
+    `direction` is the direction of a query: "forward" in the order of the sort key, or "backward". `hidden` counts the
+    collections that are not shown (None if unknown), `absent` the items of the table that a sparse index leaves out.
     """
 
     table: str
@@ -101,12 +100,12 @@ class DrawnView:
 
     @property
     def title(self) -> str:
-        """The name that is shown: of the index, or of the table."""
+        """The name of the index or of the table."""
         return self.table if self.index is None else self.index
 
     @property
     def subtitle(self) -> str:
-        """What the title names, and what a sparse index leaves out."""
+        """What the title names, and how many items a sparse index leaves out."""
         what = "table" if self.index is None else f"index of {self.table}"
         if not self.absent:
             return what
@@ -114,14 +113,14 @@ class DrawnView:
 
 
 def hidden_text(hidden: int | None) -> str:
-    """The line that stands for collections that are not shown."""
+    """The line that stands for hidden collections."""
     if hidden is None:
         return "more collections"
     return pluralized(hidden, "more collection")
 
 
 def gap_text(gap: Gap) -> str:
-    """The line that stands for items that are not shown."""
+    """The line that stands for hidden items."""
     if gap.items is None:
         return "more items"
     if gap.items == 0:
@@ -131,7 +130,7 @@ def gap_text(gap: Gap) -> str:
 
 
 def fields_of(views: tuple[DrawnView, ...]) -> dict[str, int]:
-    """A number for each component, by its name, in the order of their appearance: for its colour."""
+    """Numbers the key components by name, in the order of their appearance; the number chooses a colour."""
     names: dict[str, int] = {}
     for view in views:
         for collection in view.collections:
@@ -144,7 +143,7 @@ def fields_of(views: tuple[DrawnView, ...]) -> dict[str, int]:
 
 
 def kinds_of(views: tuple[DrawnView, ...]) -> dict[str, int]:
-    """A number for each kind of entity, in the order of their appearance."""
+    """Numbers the kinds of entities, in the order of their appearance."""
     names: dict[str, int] = {}
     for view in views:
         for collection in view.collections:

@@ -67,8 +67,7 @@ Subject = (
     | Request
     | tuple[str, Request]
 )
-"""A query or scan, a merge, a key such as `Order.by_status`, the key of an entity, an entity to be put, a PartiQL
-statement, or an action with its request."""
+"""A query, scan, merge, key, entity, PartiQL statement, or an action with its request."""
 
 _BATCHES: Final = frozenset(
     {"BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"}
@@ -121,9 +120,9 @@ def explain(
     """Explain a query, a PartiQL statement or a request: what it reads, what it costs, what else could answer it.
 
     The estimate is made from the table's description and a scan of `sample` items (0 for none); it is exact if these
-    are all. With `run`, the call is executed (a write, too), and `measured` has what it cost. `parameters` are the
-    values of a statement; `tables` name the parts of keys for requests and statements.
-    Cost: the scan of the sample, and one small query. With an `AsyncStore`, await the result.
+    are all. With `run`, the call is executed (even a write), and `measured` has its cost. `parameters` are the values
+    of a statement; `tables` name the parts of keys for requests and statements. Cost: the scan of the sample, and one
+    small query. With an `AsyncStore`, await the result.
 
     >>> isotone.explain(store, Order.primary.where(Order.customer_id == "nobody")).estimate.units
     0.5
@@ -138,7 +137,7 @@ def explain(
 
 
 class _Explaining:
-    """One explanation: reads each table once."""
+    """One explanation: reads each table at most once."""
 
     def __init__(self, sample: int, tables: tuple[Table, ...], *, run: bool) -> None:
         self._most = sample
@@ -155,7 +154,7 @@ class _Explaining:
         if isinstance(subject, Merge):
             parts = []
             for query in subject.queries:
-                parts.append((yield from self._of_read(query)))  # noqa: PERF401 - it yields
+                parts.append((yield from self._of_read(query)))  # noqa: PERF401 - a comprehension cannot yield
             return _joined(f"Merge of {pluralized(len(parts), 'query', 'queries')}", "Query", parts)
         if isinstance(subject, Pattern):
             return (yield from self._of_pattern(subject))
@@ -176,7 +175,7 @@ class _Explaining:
     # Reads
 
     def _of_pattern(self, pattern: Pattern[Any]) -> Steps[Explanation]:
-        """A key without values: its largest collection in the sample."""
+        """A key without values: explains the largest collection in the sample."""
         table = pattern.schema.table
         contents = yield from self._sample(table.name)
         names = KeyNames([table, *self._tables])
@@ -235,7 +234,8 @@ class _Explaining:
         measured = None
         if self._run:
             measured = yield from measure_read(plan)
-            if plan.request[0] == "ExecuteStatement":  # whose response does not tell it
+            # the response of a statement does not contain it
+            if plan.request[0] == "ExecuteStatement":
                 measured = replace(measured, items_read=estimate.items_read)
         return Explanation(
             title=title,
@@ -317,7 +317,7 @@ class _Explaining:
     def _of_batch(
         self, operation: str, request: Request, models: Sequence[Table]
     ) -> Steps[Explanation]:
-        """A batch or a transaction: its parts, whose units are added up."""
+        """A batch or a transaction: the explanations of its parts, with their units added up."""
         run, self._run = self._run, False
         parts = []
         in_transaction = operation.startswith("Transact")
@@ -333,7 +333,7 @@ class _Explaining:
                 factor = 2 if in_transaction else 1
                 write = plan_of_write(each, members, contents.shape, factor)
                 parts.append((yield from self._of_write(write, contents)))
-        explained = _joined(f"{operation} of {_items(len(parts))}", operation, parts)
+        explained = _joined(f"{operation} of {pluralized(len(parts), 'item')}", operation, parts)
         explained = replace(explained, request=request)
         explained = replace(explained, estimate=replace(explained.estimate, requests=1))
         if run:
@@ -350,7 +350,7 @@ def _doubled(part: Explanation) -> Explanation:
 
 
 def _joined(title: str, operation: str, parts: Sequence[Explanation]) -> Explanation:
-    """Several requests as one."""
+    """Joins the explanations of several requests into one."""
     estimate = Cost()
     for part in parts:
         estimate += part.estimate
@@ -374,7 +374,7 @@ def _joined(title: str, operation: str, parts: Sequence[Explanation]) -> Explana
 
 
 def _request_of(subject: Any) -> tuple[str, Request, Sequence[Table]]:
-    """The action, its request, and the tables that are known."""
+    """The action, its request, and the tables whose model is known."""
     if isinstance(subject, EntityKey):
         table = subject.entity.__schema__.table
         key = subject.entity.__schema__.identify(subject.fields)
@@ -393,16 +393,12 @@ def _request_of(subject: Any) -> tuple[str, Request, Sequence[Table]]:
     raise UsageError(f"{subject!r} cannot be explained; {_INSTEAD}")
 
 
-def _items(count: int) -> str:
-    return pluralized(count, "item")
-
-
 def _only_gets(request: Request) -> bool:
     return all("Get" in entry for entry in request["TransactItems"])
 
 
 def _member(operation: str, request: Request, name: str) -> Any:
-    """A member of a request that must be there."""
+    """A required member of a request."""
     if name not in request:
         raise UsageError(f"{operation} has no {name}: {request!r}")
     return request[name]
@@ -458,7 +454,7 @@ def _title(plan: ReadPlan) -> str:
 
 
 def _order_of(query: Query[Any]) -> str:
-    """The order of a query's results, in the values of its fields."""
+    """The order of a query's results, in terms of its fields."""
     free = query.bounds.free
     if free is None or not all(key.sorts_by(free) for key in query.keys):
         return ""

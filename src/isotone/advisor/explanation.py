@@ -1,4 +1,4 @@
-"""What a query, a statement or a write does and costs: as text, as JSON values and as HTML."""
+"""Explanations: what a query, a statement or a write does and costs, as text, JSON values and HTML."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOW_HIT_RATE: Final = 0.35
 class Cost:
     """The cost of a read or a write: requests, items read and returned, capacity units, bytes.
 
-    `exact` is False for an estimate from a part of the data. `basis` says where the figures come from.
+    `exact` is False for an estimate from part of the data. `basis` says where the figures come from.
     """
 
     requests: int = 0
@@ -67,7 +67,7 @@ class KeyRangePart:
 
 @dataclass(frozen=True, slots=True)
 class EntryWrite:
-    """What a write does to the table (`index` is None) or to one of its indexes, and its units."""
+    """The effect of a write on the table (`index` is None) or on one of its indexes, and its units."""
 
     index: str | None
     change: Literal["insert", "replace", "move", "remove", "none"]
@@ -76,7 +76,7 @@ class EntryWrite:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """Another way to get the same items: its cost, and why it was not taken."""
+    """Another way to get the same items: its cost, and why it was not used."""
 
     name: str
     why_not: str
@@ -87,8 +87,8 @@ class Alternative:
 class Explanation:
     """What one call does and costs. `str()` is a text for people, `to_dict()` has JSON values.
 
-    `estimate` is made before anything runs; `measured` is there after `run=True`. `parts` has the explanations of the
-    single requests if there are several: a merge, a batch, a transaction.
+    `estimate` is made before anything runs; `measured` exists only with `run=True`. `parts` has the explanations of the
+    single requests of a merge, a batch or a transaction.
     """
 
     title: str
@@ -110,22 +110,22 @@ class Explanation:
     measured: Cost | None = None
     parts: tuple[Explanation, ...] = ()
     spent: float = 0.0
-    """The units that were read to make the estimate."""
+    """The units that the estimate itself cost."""
     request: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def cost(self) -> Cost:
-        """What was measured, or else the estimate."""
+        """The measured cost, or else the estimate."""
         return self.measured or self.estimate
 
     @property
     def wasted_units(self) -> float:
-        """The units for items that the filter drops."""
+        """The units spent on items that the filter drops."""
         return round(self.cost.units * (1 - self.cost.hit_rate), 2) if self.filter else 0.0
 
     @property
     def is_wasteful(self) -> bool:
-        """Whether less than 35 % of what is read is returned."""
+        """Whether less than 35 % of the items read are returned."""
         return self.cost.items_read > 0 and self.cost.hit_rate < _LOW_HIT_RATE
 
     def text(self, columns: int | None = None, *, colour: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""What the parts of stored keys mean: the fields of a model's entities, or the pieces between `#` without a model."""
+"""Names the parts of stored keys: by the fields of a model's entities, or without a model by the pieces between `#`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def readable(value: AttributeValue) -> str:
 
 
 def _shown(value: AttributeValue) -> str:
-    """A value beside a key: short, and a time without the fraction of a whole second."""
+    """A value to show beside a key: shortened, and a time without a zero fraction."""
     return cell(_WHOLE_SECOND.sub("Z", readable(value)), _WIDEST_VALUE)
 
 
@@ -58,7 +58,7 @@ class KeyNames:
         return "" if text.startswith("_") else cell(str(text), _WIDEST_VALUE)
 
     def parts(self, table: str, index: str | None, name: str, item: Item) -> KeyParts:
-        """A key attribute of an item in its parts."""
+        """A key attribute of an item, split into its parts."""
         schema = self.schema(table, item)
         value = item[name]
         if schema is not None:
@@ -72,7 +72,7 @@ class KeyNames:
     def attributes(
         self, table: str, index: str | None, keys: Mapping[str | None, KeyDescription], item: Item
     ) -> tuple[tuple[str, str], ...]:
-        """Some attributes beside the key that is shown, with their values as text."""
+        """Some attributes to show beside the key, with their values as text."""
         in_keys = {
             part.name
             for key in keys.values()
@@ -108,12 +108,12 @@ class KeyNames:
 
 
 def _is_composed(name: str, item: Item) -> bool:
-    """Whether a key attribute only repeats others: `GSI1PK`, or a text of several parts."""
+    """Whether a key attribute only repeats other attributes: `GSI1PK`, or a text of several parts."""
     return _INDEX_KEY.match(name) is not None or "#" in item.get(name, {}).get("S", "")
 
 
 def _of_model(key: Any, name: str, value: AttributeValue) -> KeyParts | None:
-    """The parts of a key that the model declares; None if the value has another form."""
+    """The parts of a key that the model declares; None if the value does not have that form."""
     for slot in key.slots:
         if slot.attribute.name != name:
             continue
@@ -134,7 +134,7 @@ def _of_model(key: Any, name: str, value: AttributeValue) -> KeyParts | None:
 
 
 def pieces(value: AttributeValue, name: str) -> KeyParts:
-    """A value that no model explains: words in capitals before a `#` are literals, what follows are values."""
+    """The parts of a value without a model: words in capitals before a `#` are literals, the rest are values."""
     text = readable(value)
     found = _PIECES.findall(text)
     if "S" not in value or len(found) < 2:

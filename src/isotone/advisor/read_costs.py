@@ -1,8 +1,8 @@
 """Estimates the cost of a read from a sample of its table, and measures it.
 
 If the sample has all items of the table, or of the collection that is read, the estimate is exact: the entries in the
-range are known, with their sizes. Otherwise the range is tried with one small request. If that ends the range, the
-estimate is exact, too; if not, it is made from what the request has read, and from the sample.
+range and their sizes are known. Otherwise one small request reads the beginning of the range. If it reaches the end,
+the estimate is exact, too; if not, it is made from the items of that request and from the sample.
 """
 
 from __future__ import annotations
@@ -23,15 +23,13 @@ from isotone.values.size import item_size, read_units
 from isotone.values.types import Item
 
 _PROBE: Final = 100  # items
-_OUTGROWN: Final = (
-    4  # times the largest of the other collections: then a collection is of another kind
-)
+_OUTLIER: Final = 4  # times the largest other collection: such a collection must be of another kind
 _PLACEHOLDER: Final = re.compile(r"[#:][A-Za-z0-9_]+")
 _STATEMENT_PAGE: Final = limits.STATEMENT_COLLECTIONS_PAGE
 
 
 def estimate_read(plan: ReadPlan, contents: TableSample) -> Steps[tuple[Cost, float]]:
-    """The cost of a read, and the units that were read to find out."""
+    """The cost of a read, and the units that the estimate itself consumed."""
     if contents.is_whole or _has_all_of(plan, contents):
         return exact_cost(plan, contents), 0.0
     if plan.operation != "Query" or len(plan.collections) != 1 or not contents.items:
@@ -58,7 +56,7 @@ _NOT_IN_PROBE: Final = frozenset({"ProjectionExpression", "Select", "Limit"})
 
 
 def _without_filter(request: dict[str, Any]) -> dict[str, Any]:
-    """The request without its filter, and without the placeholders that only the filter used."""
+    """The request without its filter, and without the placeholders that only the filter uses."""
     kept = {name: value for name, value in request.items() if name != "FilterExpression"}
     placeholders = set(_PLACEHOLDER.findall(kept["KeyConditionExpression"]))
     for member in ("ExpressionAttributeNames", "ExpressionAttributeValues"):
@@ -91,20 +89,21 @@ def _from_probe(plan: ReadPlan, contents: TableSample, found: Sequence[Item]) ->
 
 
 def _expected(plan: ReadPlan, contents: TableSample) -> float:
-    """The items of a range of one collection, by the sample."""
+    """The expected number of items in a range of one collection, according to the sample."""
     entries = contents.entries(plan.index)
     in_range = sum(map(plan.is_in_range, entries))
     if plan.index is not None and contents.shape.index(plan.index).kind == "global":
         return in_range / len(contents.items) * contents.count
     here, sizes = sum(map(plan.is_in_partition, entries)), contents.collection_sizes
     share = in_range / here if here else 1.0
-    if not sizes or here > _OUTGROWN * max(sizes):  # a giant; the sample has only a part of it
+    # an outlier, of which the sample has only a part
+    if not sizes or here > _OUTLIER * max(sizes):
         return share * here / len(contents.items) * contents.count
     return share * max(here, sum(sizes) / len(sizes))
 
 
 def scaled_cost(plan: ReadPlan, contents: TableSample) -> Cost:
-    """The cost by the share of a sample that lies in the range."""
+    """The cost, scaled up from the share of the sample that lies in the range."""
     if plan.operation == "GetItem":
         size = round(contents.item_bytes)
         units = read_units(size, plan.consistent)
@@ -126,7 +125,7 @@ def scaled_cost(plan: ReadPlan, contents: TableSample) -> Cost:
 
 
 def limit_of(plan: ReadPlan) -> int | None:
-    """The items that a read reads at most; None if only its results are limited, or nothing is."""
+    """The most items that a read reads; None if only its results are limited, or nothing is."""
     return plan.limit or (plan.most_results if plan.filter is None else None)
 
 
@@ -150,7 +149,7 @@ def _sampled(contents: TableSample) -> str:
 
 
 def exact_cost(plan: ReadPlan, contents: TableSample) -> Cost:
-    """The cost by all items of the table. Which of them are in a segment only the engine knows."""
+    """The cost, computed from all items of the table. Only the engine knows which items are in a segment."""
     if plan.segments > 1:
         return scaled_cost(plan, contents)
     entries = contents.in_order(plan.index)
@@ -189,7 +188,7 @@ def _cost(plan: ReadPlan, contents: TableSample, found: Sequence[Item], basis: s
 
 
 def next_limit(plan: ReadPlan, cost: Cost, last: int | None) -> int | None:
-    """The Limit of the request after `cost` was spent, as the model gives it; `last` is that of the one before."""
+    """The Limit of the next request, as the model chooses it after `cost`; `last` is the previous Limit."""
     if plan.most_results is None:
         return plan.items_a_page
     missing = plan.most_results - cost.items_returned
@@ -204,14 +203,14 @@ def _has_enough(plan: ReadPlan, cost: Cost) -> bool:
 
 
 def _cut(plan: ReadPlan, cost: Cost) -> Cost:
-    """The cost with the results that are given to the caller: what the last page has beyond them is dropped."""
+    """The cost, without results of the last page that the caller does not get."""
     if plan.most_results is None:
         return cost
     return replace(cost, items_returned=min(cost.items_returned, plan.most_results))
 
 
 def _cost_of_several(plan: ReadPlan, found: Sequence[Item], basis: str) -> Cost:
-    """The cost of a statement that reads several collections: pages of ten items, each collection charged for itself."""
+    """The cost of a statement over several collections: pages of ten items, each collection charged separately."""
     groups = [
         [entry for entry in found if _is_of(plan, entry, partition)]
         for partition in plan.collections.values()
@@ -227,7 +226,7 @@ def _cost_of_several(plan: ReadPlan, found: Sequence[Item], basis: str) -> Cost:
             left -= len(page)
             if left:
                 break
-            requests, left = requests + 1, _STATEMENT_PAGE  # also if nothing follows
+            requests, left = requests + 1, _STATEMENT_PAGE  # even if nothing follows
     kept = sum(map(plan.keeps, found))
     return Cost(requests, len(found), kept, units, size, True, basis)
 
@@ -239,7 +238,7 @@ def _is_of(plan: ReadPlan, entry: Item, partition: tuple[Any, ...]) -> bool:
 
 
 def _fetched(plan: ReadPlan, contents: TableSample, found: Sequence[Item]) -> list[float]:
-    """The units by which a local index reads each whole item."""
+    """The units for reading each whole item through a local index."""
     if not plan.fetches:
         return []
     key = contents.shape.key
@@ -248,7 +247,7 @@ def _fetched(plan: ReadPlan, contents: TableSample, found: Sequence[Item]) -> li
 
 
 def measure_read(plan: ReadPlan) -> Steps[Cost]:
-    """Run the read, page by page, and count."""
+    """Run the read, page by page, and count its cost."""
     operation, request = plan.request
     cost, limit = Cost(), None
     following: dict[str, Any] = {**request, "ReturnConsumedCapacity": "TOTAL"}
@@ -264,7 +263,7 @@ def measure_read(plan: ReadPlan) -> Steps[Cost]:
         following[_CONTINUED[token]] = response[token]
 
 
-# The member of a response that says where it ended, and that of the next request.
+# The member of a response that has its end position, and the member of the next request for it.
 _CONTINUED: Final = {"NextToken": "NextToken", "LastEvaluatedKey": "ExclusiveStartKey"}
 
 

@@ -1,7 +1,7 @@
-"""What a read selects: the range of a key, the filter after it, direction and limits, from a request or a statement.
+"""The plan of a read: the range of a key, the filter after it, direction and limits, from a request or a statement.
 
-`key_planning` splits the condition of every read, so that a query of a model, a raw request and a statement are compared
-alike, and any other key of the table can be tried with the same condition.
+`key_planning` splits the condition of every read. So a query of a model, a raw request and a statement are treated
+alike, and the same condition can be tried on any other key of the table.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _PLACEHOLDER: Final = re.compile(r":[A-Za-z0-9_]+")
 
 @dataclass(frozen=True)
 class ReadPlan:
-    """A read of one table or index. `where` is its whole condition, of the key and of the filter."""
+    """A read of one table or index. `where` is its whole condition, on the key and in the filter."""
 
     operation: Operation
     table: str
@@ -57,26 +57,26 @@ class ReadPlan:
     filter: CompiledCondition | None
     filter_text: str
     request: tuple[str, Request]
-    """The action and the request that measure it."""
+    """The action and the request that measure its cost."""
     projection: frozenset[str] | None = None
     backward: bool = False
     consistent: bool = False
     limit: int | None = None
     most_results: int | None = None
     items_a_page: int | None = None
-    """The most items of each request of a model's read."""
+    """The most items that each request of a model's read asks for."""
     wants_filter: bool = False
-    """Whether the user filters; otherwise the model does, by the kind of items."""
+    """Whether the caller wrote a filter; otherwise the model filters by kind."""
     start: Item | None = None
     segments: int = 1
     fetches: bool = False
-    """Whether a local index fetches attributes from the table that it does not project."""
+    """Whether a local index must fetch unprojected attributes from the table."""
 
     # The key
 
     @cached_property
     def collections(self) -> dict[tuple[Any, ...], tuple[AttributeValue, ...]]:
-        """The partition keys that a Query reads, by what they sort by: one, or several for a statement with IN."""
+        """The partition keys that a Query reads, by their position in the order; a statement with IN has several."""
         return self.key_plan.collections(self.values)
 
     @cached_property
@@ -91,7 +91,7 @@ class ReadPlan:
 
     @property
     def fixed_key(self) -> Item | None:
-        """The key of the only item that can be found; None if there may be others."""
+        """The key of the only item that can match; None if several can."""
         names = [part.name for part in self.key.parts]
         return fixed_key(self.key_plan, names, self.values)
 
@@ -103,7 +103,7 @@ class ReadPlan:
         return its in self.collections
 
     def is_in_range(self, entry: Item) -> bool:
-        """Whether an entry is read, filter or not."""
+        """Whether an entry is in the range that is read, before the filter."""
         if self.operation == "Scan":
             return True
         answered = self._answered
@@ -116,7 +116,7 @@ class ReadPlan:
         return self.filter is None or self.filter.matches(entry, self.values)
 
     def select_from(self, entries: Sequence[Item]) -> list[Item]:
-        """The entries that are read, in the order of reading, from those of the table or index in the order of keys."""
+        """The entries that are read, in the order of reading, given all entries in the order of keys."""
         found = [entry for entry in entries if self.is_in_range(entry)]
         if self.backward:
             found.reverse()
@@ -129,12 +129,12 @@ class ReadPlan:
         return found
 
     def place_in(self, collection: Sequence[Item]) -> int | None:
-        """Where the range lies in a collection, by the number of items before it; None if it has no beginning."""
+        """The position of the range in a collection, as the number of items before it; None if it has no beginning."""
         if self.operation != "Query" or not self.terms or len(self.key.sort) != 1:
             return None
         bounds = [term.values(self.values) for term in self.terms]
         if any(self.key.sort[0].type not in value for values in bounds for value in values):
-            return None  # of another type, which the engine refuses
+            return None  # a type that the engine refuses
         lows = [
             sort_key(values[0])
             for term, values in zip(self.terms, bounds, strict=True)
@@ -146,7 +146,7 @@ class ReadPlan:
         return sum(bool(sort_key(entry[name]) < max(lows)) for entry in collection)
 
     def _after(self, start: Item, found: Sequence[Item]) -> Sequence[Item]:
-        """The entries after a position; the item that was there may be gone."""
+        """The entries after a position, whose item may no longer exist."""
         identities = [_identity(entry, start) for entry in found]
         if _identity(start, start) in identities:
             return found[identities.index(_identity(start, start)) + 1 :]
@@ -156,14 +156,14 @@ class ReadPlan:
         return [entry for entry in found if (place(self.key, entry) > its) is not self.backward]
 
     def knows_start(self, entries: Sequence[Item]) -> bool:
-        """Whether it is known where the read starts: a scan has the order of hashes, which only the engine knows."""
+        """Whether the start of the read is known: a scan goes in the order of hashes, which only the engine knows."""
         if self.start is None or self.operation != "Scan":
             return True
         its = _identity(self.start, self.start)
         return any(_identity(entry, self.start) == its for entry in entries)
 
     def on(self, key: KeyDescription, index: str | None) -> ReadPlan:
-        """The same condition, read by another key: a Query if the key can answer it, else a Scan."""
+        """The same condition read by another key: by a Query if the key can answer it, else by a Scan."""
         plan = _planned((self.where,), key)
         action: Any = plan.action(index)
         condition = compiled(plan.rest)
@@ -277,7 +277,7 @@ def plan_of_select(
 
 
 def _planned(conditions: Sequence[ConditionNode | None], key: KeyDescription) -> KeyPlan:
-    """The plan of conditions, of which there may be none, for a key."""
+    """How a key answers some conditions, of which each may be None."""
     given = [each for each in conditions if each is not None]
     return plan_key(given, key.partition_names, key.sort_names)
 
@@ -285,7 +285,7 @@ def _planned(conditions: Sequence[ConditionNode | None], key: KeyDescription) ->
 def _check_query(
     request: Request, filtered: ConditionNode | None, key: KeyDescription, name: str
 ) -> None:
-    """Raise `UsageError` for a Query that a key cannot answer, as the service refuses it."""
+    """Raise `UsageError` for a Query that the key cannot answer and the service would refuse."""
     text, names = request.get("KeyConditionExpression"), request.get("ExpressionAttributeNames")
     parts = key.names
     try:
@@ -315,7 +315,7 @@ def _node(text: Any, names: Mapping[str, str] | None) -> ConditionNode | None:
 
 
 def _of_key(given: Item) -> tuple[ConditionNode, Values]:
-    """A key as a condition."""
+    """A condition that selects one key."""
     key, _ = canonical_item(given)
     values = {f":k{number}": value for number, value in enumerate(key.values())}
     names = {f"#k{number}": name for number, name in enumerate(key)}
@@ -327,7 +327,7 @@ def _of_key(given: Item) -> tuple[ConditionNode, Values]:
 def _fetches(
     shape: TableDescription, index: str | None, request: Request, names: Mapping[str, str] | None
 ) -> bool:
-    """Whether a local index has to fetch attributes."""
+    """Whether a local index must fetch attributes from the table."""
     found = next((each for each in shape.indexes if each.name == index), None)
     if found is None or found.kind != "local" or found.projection == "ALL":
         return False
@@ -345,7 +345,7 @@ def _fetches(
 
 
 def _text_of(nodes: Sequence[ConditionNode], values: Values) -> str:
-    """Conditions as a person writes them, with their values."""
+    """Conditions as source text, with their values."""
     writer = Writer()
     text = " AND ".join(writer.text(node) for node in nodes)
     for name, attribute in writer.names.items():

@@ -1,4 +1,4 @@
-"""What a PartiQL statement reads or writes, as the plan of a read or of a write."""
+"""Turns a PartiQL statement into the plan of a read or of a write."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def plan_of_statement(
     shape: TableDescription,
     more: Request | None = None,
 ) -> ReadPlan | WritePlan:
-    """The plan of a statement; `more` are the other parameters of ExecuteStatement."""
+    """The plan of a statement; `more` has the other parameters of ExecuteStatement."""
     request = ("ExecuteStatement", {"Statement": statement.text, **(more or {})})
     if isinstance(statement, Select):
         return plan_of_select(statement, values, shape, request)

@@ -1,7 +1,7 @@
-"""Items of a table in the order of each of its keys: what estimates and drawings are made of.
+"""A sample of a table's items, in the order of each of its keys: the basis of estimates and drawings.
 
 A sample is the description of a table and the first items of a scan. If it has all items, the entries of every index
-are known, too: an item has an entry if it has all key attributes, with the attributes that the index projects.
+are known, too: an item with all key attributes of an index has an entry, with the projected attributes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DEFAULT_SAMPLE = 1000
 
 @dataclass(frozen=True)
 class TableSample:
-    """A table, and items of it in the order of a scan. `units` is what reading them cost."""
+    """A table, and its first items in the order of a scan. `units` is the cost of reading them."""
 
     shape: TableDescription
     items: tuple[Item, ...]
@@ -32,18 +32,18 @@ class TableSample:
 
     @property
     def count(self) -> int:
-        """The number of items of the table, as far as it is known."""
+        """The number of items of the table, as far as known."""
         return len(self.items) if self.is_whole else max(self.shape.item_count, len(self.items))
 
     @cached_property
     def item_bytes(self) -> float:
-        """The bytes of an item, on average."""
+        """The average size of an item in bytes."""
         if self.items:
             return sum(map(item_size, self.items)) / len(self.items)
         return self.shape.size / self.shape.item_count if self.shape.item_count else 0.0
 
     def entries(self, index: str | None) -> list[Item]:
-        """The entries of the table or an index among the items, with the projected attributes alone."""
+        """The entries of the table or an index for the sampled items, with only the projected attributes."""
         if index is None:
             return [*self.items]
         shape = self.shape.index(index)
@@ -54,8 +54,8 @@ class TableSample:
     def has_all_of(self, index: str | None, partition: tuple[AttributeValue, ...]) -> bool:
         """Whether all items of a collection are in the sample.
 
-        A scan reads the collections of a table one after the other, so at most the last one is cut off. A local index
-        has the same collections. Those of a global index lie anywhere in the table.
+        A scan reads the collections of a table one after the other, so at most the last one is incomplete. A local
+        index has the same collections. The items of a global index's collection may be anywhere in the table.
         """
         if self.is_whole:
             return True
@@ -66,7 +66,7 @@ class TableSample:
 
     @property
     def last_collection(self) -> tuple[Any, ...] | None:
-        """The partition of the table at which the sample ends, which may have more items; None if it has all."""
+        """The table's partition at which the sample ends, which may have more items; None if the sample is complete."""
         return (
             partition_of(self.shape.key, self.items[-1])
             if self.items and not self.is_whole
@@ -75,7 +75,7 @@ class TableSample:
 
     @cached_property
     def collection_sizes(self) -> list[int]:
-        """The items of each collection of the table that is whole in the sample."""
+        """The number of items of each collection of the table that is complete in the sample."""
         last = self.last_collection
         return [len(each) for its, each in self._collections.items() if its != last]
 
@@ -93,20 +93,20 @@ class TableSample:
 
 
 def read_sample(table: str, most: int) -> Steps[TableSample]:
-    """Describe a table and scan up to `most` of its items; none if it is 0."""
+    """Describe a table and scan up to `most` of its items (0: none)."""
     shape = yield from existing_table(table)
     read = yield from sample_items(table, most)
     return TableSample(shape, tuple(read.items), read.is_whole, read.units)
 
 
 def basis_of(response: Any) -> str:
-    """Where measured units come from; says so if the engine does not report any."""
+    """The source of measured units, in words; says so if the engine reports none."""
     reports = "ConsumedCapacity" in response
     return "as the engine reports" if reports else "the engine does not report units"
 
 
 def projected(shape: TableDescription, index: IndexDescription) -> frozenset[str] | None:
-    """The attributes that the entries of an index have; None for all."""
+    """The attributes that an index projects; None for all."""
     if index.projection == "ALL":
         return None
     names = {part.name for key in (shape.key, index.key) for part in key.parts}
@@ -126,22 +126,22 @@ def entry_of(shape: TableDescription, index: IndexDescription, item: Item | None
 
 
 def has_key(key: KeyDescription, item: Item) -> bool:
-    """Whether an item has all attributes of a key, in their types."""
+    """Whether an item has all attributes of a key, with the right types."""
     return all(part.type in item.get(part.name, ()) for part in key.parts)
 
 
 def place(key: KeyDescription, item: Item) -> tuple[Any, ...]:
-    """Where an item lies by a key: sorts as the items do within one partition."""
+    """A sortable position of an item by a key; within a partition it sorts like the items."""
     return tuple(sort_key(item[part.name]) for part in key.parts)
 
 
 def partition_of(key: KeyDescription, item: Item) -> tuple[Any, ...]:
-    """What items of one collection have in common."""
+    """Identifies the collection of an item by a key."""
     return tuple(sort_key(item[part.name]) for part in key.partition)
 
 
 def collections(key: KeyDescription, entries: Sequence[Item]) -> dict[tuple[Any, ...], list[Item]]:
-    """Entries by their collection, in the order in which they are given."""
+    """Entries grouped by collection, in the given order."""
     found: dict[tuple[Any, ...], list[Item]] = {}
     for entry in entries:
         found.setdefault(partition_of(key, entry), []).append(entry)

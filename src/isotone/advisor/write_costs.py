@@ -1,7 +1,7 @@
-"""Estimates the cost of a write: of the item, and of its entry in each index.
+"""Estimates the cost of a write: for the item, and for its entry in each index.
 
-DynamoDB charges for the larger of the item before and after, and for each index entry that changes: once if its key
-stays, for the old and the new entry if its key changes. So the estimate needs the stored item, which it reads.
+DynamoDB charges for the larger of the item before and after, and for each changed index entry: once if its key stays,
+and for the old and the new entry if its key changes. So the estimate must read the stored item.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from isotone.values.types import Item, is_same_item
 WRITES: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem", "ConditionCheck"})
 
 Change = Callable[[Item | None], Item | None]
-"""From the stored item to the new one; None if there is none."""
+"""Returns the new item, given the stored one; None stands for no item."""
 
 
 @dataclass(frozen=True)
 class WritePlan:
-    """A write of one item. `factor` is 2 in a transaction, `demanded` has the attributes of its condition."""
+    """A write of one item. `factor` is 2 in a transaction; `demanded` are the attributes in its condition."""
 
     operation: str
     table: str
@@ -50,7 +50,7 @@ class WritePlan:
 def plan_of_write(
     operation: str, given: Request, shape: TableDescription, factor: int = 1
 ) -> WritePlan:
-    """The plan of PutItem, UpdateItem, DeleteItem, or of a condition of a transaction."""
+    """The plan of PutItem, UpdateItem, DeleteItem, or of a transaction's condition check."""
     request = as_text(given)
     names = request.get("ExpressionAttributeNames")
     values, _ = canonical_item(dict(request.get("ExpressionAttributeValues") or {}))
@@ -105,7 +105,7 @@ def _change(
 def estimate_write(
     plan: WritePlan, shape: TableDescription
 ) -> Steps[tuple[Cost, tuple[EntryWrite, ...], tuple[str, ...], float]]:
-    """The cost of a write, what it does to each index, notes, and the units that were read to find out."""
+    """The cost of a write, its effect on each index, notes, and the units that the estimate itself consumed."""
     request = {"TableName": plan.table, "Key": plan.key, "ConsistentRead": True}
     response = yield Call("GetItem", {**request, "ReturnConsumedCapacity": "TOTAL"})
     stored: Item | None = response.get("Item")
@@ -155,7 +155,7 @@ def _of_index(
 
 
 def measure_write(plan: WritePlan) -> Steps[Cost]:
-    """Run the write, and return what it cost. A failed condition is not an error here: it costs units, too."""
+    """Run the write, and return its cost. A failed condition is no error here, because it costs units, too."""
     operation, request = plan.request
     try:
         response = yield Call(operation, {**request, "ReturnConsumedCapacity": "TOTAL"})

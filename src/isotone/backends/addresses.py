@@ -1,4 +1,4 @@
-"""Whether an address is a file or a server; the one place that decides it (`endpoint`: what a server's means).
+"""Decides whether an address is a file or a server (`endpoint` parses a server's address).
 
 >>> whole("localhost:8000")
 'http://localhost:8000'
@@ -17,7 +17,7 @@ _HOST_AND_PORT: Final = re.compile(r"([\w-]{2,}(\.[\w-]+)*|\[[0-9A-Fa-f:]+\]):[0
 
 
 def whole(address: str) -> str:
-    """An address with its scheme: a host with a port is a server at `http://`. A path is returned as it is."""
+    """An address with its scheme: a host with a port gets `http://`. A path is returned unchanged."""
     return f"http://{address}" if _HOST_AND_PORT.fullmatch(address) else address
 
 
@@ -32,7 +32,7 @@ def is_file(target: str) -> bool:
 
 
 def file_of(target: object) -> str | None:
-    """The path of the file that a target names; None for memory, a server, or an object that answers requests."""
+    """The path of a file target; None for memory, a server, or an object that answers requests."""
     if not isinstance(target, str | PathLike):
         return None
     path = fsdecode(target)

@@ -1,14 +1,14 @@
-"""A cluster of ScyllaDB's Alternator: requests go to its live nodes in turn, and from a node that fails to the next.
+"""A cluster of ScyllaDB's Alternator: requests go to its live nodes in turn; a failed one is sent to the next node.
 
     alternator://10.0.0.1,10.0.0.2:8000?datacenter=dc1&rack=r1
 
-`GET /localnodes` of any node lists the live nodes of its data center. The list is read before the first request, then
-after ten seconds at the earliest, and after a failure. A node that failed is asked again after a second, and after up to
-half a minute if it keeps failing; earlier only if all others fail, too.
+`GET /localnodes` of any node lists the live nodes of its data center. The list is read before the first request, at
+most every ten seconds after that, and after a failure. A failed node is tried again after a second, or after up to half
+a minute if it keeps failing; earlier only if all other nodes fail, too.
 
-A request that was not sent goes to the next node. One whose answer was lost does so only if a second execution changes
-nothing (`repeatable`); otherwise `ConnectionFailed` says that the write may have been made. `Cluster` decides all this
-without I/O, and two backends execute it.
+A request that was not sent goes to the next node. A request whose answer was lost goes there only if a second execution
+changes nothing (`repeatable`); otherwise `ConnectionFailed` says that the write may have been made. `Cluster` decides
+all this without I/O, and two backends execute it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from threading import Lock
-from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 from urllib.parse import parse_qs, urlencode
 
@@ -36,11 +35,11 @@ from isotone.errors import ApiError, ConnectionFailed, UsageError
 
 _SCHEMES: Final = {"alternator": ("http", 8000), "alternator+https": ("https", 8043)}
 _PLACES: Final = ("datacenter", "rack")
-_REFRESH: Final = 10.0  # seconds between two readings of the list
+_REFRESH: Final = 10.0  # seconds between two reads of the list
 _REFRESH_AFTER_FAILURE: Final = 1.0
-_AVOIDED: Final = 1.0  # seconds for which a node that failed comes last, doubled with each failure
+_AVOIDED: Final = 1.0  # seconds for which a failed node comes last, doubled with each failure
 _LONGEST_AVOIDED: Final = 30.0
-_PATIENCE: Final = Timeouts(connect=2.0, read=2.0)  # for the list of nodes
+_LIST_TIMEOUTS: Final = Timeouts(connect=2.0, read=2.0)  # for reading the list of nodes
 _NODE: Final = re.compile(
     r"\[(?P<six>[0-9a-fA-F:.%]+)\](:(?P<p6>\d+))?|(?P<host>[^:/?#@\[\]\s]+)(:(?P<port>\d+))?"
 )
@@ -54,18 +53,18 @@ class NodeAddress(NamedTuple):
     port: int
 
 
-class _Trouble(NamedTuple):
-    """How often a node failed in a row, and until when it is avoided."""
+class _NodeFailures(NamedTuple):
+    """How often a node failed in a row, and the time until which it is avoided."""
 
     failures: int
     until: float
 
 
-_NO_TROUBLE: Final = _Trouble(0, 0.0)
+_NO_FAILURES: Final = _NodeFailures(0, 0.0)
 
 
 class Address(NamedTuple):
-    """What an address of a cluster says."""
+    """The parts of a cluster's address."""
 
     scheme: str
     seeds: tuple[NodeAddress, ...]
@@ -106,7 +105,7 @@ def _node(text: str, port: int | None) -> tuple[str, int | None] | None:
 
 
 class Cluster:
-    """The nodes of a cluster: which to ask next, and when to read their list. Safe to use from several threads."""
+    """The nodes of a cluster: which one is next, and when their list is read. Thread-safe."""
 
     def __init__(self, address: Address, now: Callable[[], float] = time.monotonic) -> None:
         self.address = address
@@ -115,10 +114,10 @@ class Cluster:
         self._lock = Lock()
         self._turn = 0
         self._due = now()
-        self.avoided: dict[NodeAddress, _Trouble] = {}
+        self.avoided: dict[NodeAddress, _NodeFailures] = {}
 
     def order(self) -> list[NodeAddress]:
-        """All nodes, the next one in turn first, and those that failed a moment ago last."""
+        """All nodes, the next one in turn first, and recently failed ones last."""
         with self._lock:
             turn, self._turn = self._turn, self._turn + 1
             nodes = self.nodes
@@ -128,24 +127,24 @@ class Cluster:
         if not self.avoided:
             return rotated
         now = self._now()
-        return sorted(rotated, key=lambda node: self.avoided.get(node, _NO_TROUBLE).until > now)
+        return sorted(rotated, key=lambda node: self.avoided.get(node, _NO_FAILURES).until > now)
 
     def failed(self, node: NodeAddress) -> None:
-        """Avoid a node for a moment, and read the list of nodes soon."""
+        """Avoid a node for a while, and read the list of nodes soon."""
         with self._lock:
             now = self._now()
-            failures = self.avoided.get(node, _NO_TROUBLE).failures + 1
+            failures = self.avoided.get(node, _NO_FAILURES).failures + 1
             seconds = min(_AVOIDED * 2.0 ** min(failures - 1, 10), _LONGEST_AVOIDED)
-            self.avoided[node] = _Trouble(failures, now + seconds)
+            self.avoided[node] = _NodeFailures(failures, now + seconds)
             self._due = min(self._due, now if failures == 1 else now + _REFRESH_AFTER_FAILURE)
 
     def answered(self, node: NodeAddress) -> None:
-        """Avoid a node no longer."""
+        """Stop avoiding a node."""
         with self._lock:
             self.avoided.pop(node, None)
 
     def is_due(self) -> bool:
-        """Whether the caller is to read the list now; others are not, meanwhile."""
+        """Whether the caller must read the list now. Returns True to one caller at a time."""
         if self._now() < self._due:
             return False
         with self._lock:
@@ -155,8 +154,8 @@ class Cluster:
             self._due = now + _REFRESH
             return True
 
-    def questions(self) -> list[str]:
-        """The paths that ask for the nodes: of the rack, and if it has none, of its data center."""
+    def list_paths(self) -> list[str]:
+        """The paths that list the nodes: those of the rack, and if there are none, those of its data center."""
         asked = {"dc": self.address.datacenter, "rack": self.address.rack}
         given = {name: value for name, value in asked.items() if value is not None}
         paths = [f"/localnodes?{urlencode(given)}" if given else "/localnodes"]
@@ -166,7 +165,10 @@ class Cluster:
         return paths
 
     def learn(self, reply: HttpReply, asked: NodeAddress) -> bool:
-        """Take over the list in an answer; whether it lists any node. Addresses without a port have the asked one's."""
+        """Replace the list by the one in an answer; returns whether it has any node.
+
+        An address without a port gets the port of `asked`.
+        """
         try:
             listed = (
                 msgspec.json.decode(reply.content, type=list[str]) if reply.status == 200 else []
@@ -187,12 +189,12 @@ class Cluster:
         return True
 
     def members(self) -> set[NodeAddress]:
-        """The nodes that may be asked: those of the list, and the given ones."""
+        """The nodes that requests may go to: those on the list, and those in the address."""
         return {*self.nodes, *self.address.seeds}
 
 
 class RequestDelivery:
-    """One request on its way: the nodes that are left in this round, and what a failure means."""
+    """One request on its way: the nodes that are left in this round, and the consequence of a failure."""
 
     __slots__ = ("_attempts", "_cluster", "_left", "_operation", "_request", "node")
 
@@ -207,7 +209,7 @@ class RequestDelivery:
         self.node = self._left.pop(0)
 
     def delay_after(self, error: ApiError | ConnectionFailed) -> float:
-        """Seconds to wait before the request is sent to `node`, the next one. Raises the error if it is final."""
+        """Seconds to wait before the request is sent to `node`, the next one. Raises the error if there is no retry."""
         is_lost = isinstance(error, ConnectionFailed)
         if is_lost:
             self._cluster.failed(self.node)
@@ -233,7 +235,7 @@ class RequestDelivery:
 
 
 class _Nodes:
-    """What both backends of a cluster have: the nodes, their endpoints, and the retries."""
+    """The base of both cluster backends: the nodes, their endpoints, and the retries."""
 
     def __init__(
         self,
@@ -274,7 +276,7 @@ class Alternator(Native):
         self._remotes: dict[NodeAddress, Remote] = {}
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
-        """Answer one action; raises `ApiError`, or `ConnectionFailed` where no node gave an answer."""
+        """Answer one action; raises `ApiError`, or `ConnectionFailed` if no node answered."""
         cluster = self._nodes.cluster
         if cluster.is_due():
             self._refresh()
@@ -295,12 +297,12 @@ class Alternator(Native):
                 self._refresh()
 
     def _refresh(self) -> None:
-        """Read the list of nodes from the first one that answers; keep the present list if none does."""
+        """Read the list of nodes from the first node that answers; if none does, keep the old list."""
         cluster = self._nodes.cluster
         for node in cluster.order():
-            with Remote(self._nodes.endpoint(node), timeouts=_PATIENCE) as remote:
+            with Remote(self._nodes.endpoint(node), timeouts=_LIST_TIMEOUTS) as remote:
                 try:
-                    for path in cluster.questions():
+                    for path in cluster.list_paths():
                         if cluster.learn(remote.get(path), node):
                             self._close_left()
                             return
@@ -310,7 +312,7 @@ class Alternator(Native):
     def _close_left(self) -> None:
         """Close the idle connections to nodes that have left the cluster."""
         for node in set(self._remotes) - self._nodes.cluster.members():
-            if remote := self._remotes.pop(node, None):  # another thread may have done it
+            if remote := self._remotes.pop(node, None):  # another thread may have removed it
                 remote.close()
 
     def _remote(self, node: NodeAddress) -> Remote:
@@ -328,12 +330,7 @@ class Alternator(Native):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -359,7 +356,7 @@ class AsyncAlternator(Native):
     async def execute(
         self, operation: str, request: Request, deadline: float | None = None
     ) -> Response:
-        """Answer one action; raises `ApiError`, or `ConnectionFailed` where no node gave an answer."""
+        """Answer one action; raises `ApiError`, or `ConnectionFailed` if no node answered."""
         cluster = self._nodes.cluster
         if cluster.is_due():
             await self._refresh()
@@ -380,12 +377,12 @@ class AsyncAlternator(Native):
                 await self._refresh()
 
     async def _refresh(self) -> None:
-        """Read the list of nodes from the first one that answers; keep the present list if none does."""
+        """Read the list of nodes from the first node that answers; if none does, keep the old list."""
         cluster = self._nodes.cluster
         for node in cluster.order():
-            remote = AsyncRemote(self._nodes.endpoint(node), timeouts=_PATIENCE)
+            remote = AsyncRemote(self._nodes.endpoint(node), timeouts=_LIST_TIMEOUTS)
             try:
-                for path in cluster.questions():
+                for path in cluster.list_paths():
                     if cluster.learn(await remote.get(path), node):
                         self._close_left()
                         return

@@ -1,4 +1,4 @@
-"""The hosts of Amazon's service by region and partition, also those for FIPS 140 and for IPv6 (dual stack).
+"""The hosts of Amazon's service by region and partition, including those for FIPS 140 and for IPv6 (dual stack).
 
 A test compares them with the rules of botocore.
 """
@@ -14,7 +14,7 @@ from isotone.errors import UsageError
 
 
 class _Partition(NamedTuple):
-    regions: str  # how the names of its regions begin
+    regions: str  # how its regions' names begin
     suffix: str
     dual_suffix: str | None
 
@@ -40,7 +40,7 @@ _DAX: Final = re.compile(r"\.dax-clusters\.[a-z0-9-]+\.")
 
 
 def amazon_host(region: str, *, fips: bool = False, dualstack: bool = False) -> str:
-    """The host of a region; raises `UsageError` where there is no such one.
+    """The host of a region; raises `UsageError` if the region has no such host.
 
     >>> amazon_host("us-east-1", fips=True, dualstack=True)
     'dynamodb-fips.us-east-1.api.aws'
@@ -54,7 +54,7 @@ def amazon_host(region: str, *, fips: bool = False, dualstack: bool = False) -> 
 
 
 def streams_host(host: str) -> str:
-    """The host of DynamoDB Streams beside a host of the service.
+    """The host of DynamoDB Streams that belongs to a host of DynamoDB.
 
     >>> streams_host("dynamodb.eu-west-1.amazonaws.com")
     'streams.dynamodb.eu-west-1.amazonaws.com'
@@ -67,7 +67,7 @@ def streams_host(host: str) -> str:
 
 
 def is_on(name: str, parameters: Mapping[str, str]) -> bool:
-    """Whether `fips` or `dualstack` is wanted, by the address or by the environment."""
+    """Whether the address or the environment asks for `fips` or `dualstack`."""
     given = parameters.get(name)
     if given is None:
         given = os.environ.get(f"AWS_USE_{name.upper()}_ENDPOINT") or "false"

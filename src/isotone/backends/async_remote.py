@@ -1,7 +1,7 @@
 """The async form of `Remote`: the same messages and retries over asyncio's transports.
 
-A connection belongs to the event loop that opened it, and no other loop uses it: neither a second
-`asyncio.run` nor the loop of another thread.
+A connection belongs to the event loop that opened it. No other loop uses it, neither that of a second `asyncio.run` nor
+that of another thread.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from isotone.errors import ApiError, ConnectionFailed
 class AsyncRemote(Native):
     """The `AsyncBackend` of an endpoint. Nothing is connected before the first request."""
 
-    __slots__ = ("_conversation", "_pool", "_retries", "_sleep", "_streams")
+    __slots__ = ("_codec", "_pool", "_retries", "_sleep", "_streams")
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class AsyncRemote(Native):
         connections: int = 10,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._conversation = endpoint.conversation()
+        self._codec = endpoint.codec()
         self._pool = _Pool(endpoint, timeouts or Timeouts(), connections)
         self._retries = retries or Retries()
         self._sleep = sleep
@@ -48,7 +48,7 @@ class AsyncRemote(Native):
     async def execute(
         self, operation: str, request: Request, deadline: float | None = None
     ) -> Response:
-        """Answer one action; raises `ApiError`, or `ConnectionFailed` where there was no answer."""
+        """Answer one action; raises `ApiError`, or `ConnectionFailed` if there was no answer."""
         if self._streams is not None and operation in STREAM_OPERATIONS:
             return await self._streams.execute(operation, request, deadline)
         body = encode_request(operation, request)
@@ -64,18 +64,18 @@ class AsyncRemote(Native):
 
     async def get(self, path: str) -> HttpReply:
         """The answer to a GET, which is neither signed nor retried; raises `ConnectionFailed`."""
-        return await self._exchange(self._conversation.question(path))
+        return await self._exchange(self._codec.get(path))
 
     async def attempt(self, operation: str, body: bytes) -> Response:
         """Send a request, encoded by `encode_request`, once; raises as `execute` does, without retries."""
-        reply = await self._exchange(self._conversation.message(operation, body))
-        return self._conversation.answer(reply)
+        reply = await self._exchange(self._codec.message(operation, body))
+        return self._codec.answer(reply)
 
     async def _exchange(self, message: bytes) -> HttpReply:
         connection = await self._pool.take()
         try:
             reply = await connection.exchange(message)
-        except BaseException:  # also a cancellation: the answer may still arrive
+        except BaseException:  # including a cancellation: the answer may still arrive
             connection.close()
             raise
         self._pool.give_back(connection, reply)
@@ -89,7 +89,7 @@ class AsyncRemote(Native):
 
 
 class _Pool:
-    """The idle connections of each event loop, the last used on top."""
+    """The idle connections of each event loop, the most recently used last."""
 
     __slots__ = ("_endpoint", "_idle", "_kept", "_proxy", "_timeouts", "_tls")
 
@@ -181,7 +181,7 @@ class _Connection(asyncio.Protocol):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it can be used again. Notices a closed socket even if the loop has not run since."""
+        """Whether it can be used again. Detects a closed socket even if the loop has not run since."""
         if self._transport is None or not self.is_open:
             return False
         return is_quiet(self._transport.get_extra_info("socket").fileno())
@@ -218,7 +218,7 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._waiting is None:
-            self.close()  # no request is waiting for this data, so the connection is out of step
+            self.close()  # no request waits for this data: it would be taken for a later answer
             return
         try:
             self._reply.feed(data)

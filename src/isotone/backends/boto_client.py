@@ -24,7 +24,7 @@ _FRAME: Final = frozenset({"ResponseMetadata", "Error", "message", "Message"})
 class BotoClient(Native):
     """The `Backend` of a boto3 client, or of a resource's.
 
-    botocore has a separate client for DynamoDB Streams; it is created when it is needed, with the same
+    botocore has a separate client for DynamoDB Streams. It is created when it is first needed, with the same
     credentials and endpoint.
     """
 
@@ -98,18 +98,18 @@ def _client_of_streams(client: Any) -> Any:
         config=client.meta.config,
     )
 
-    def as_the_given(event_name: str, **about: Any) -> Any:
-        """Register the given client's event handlers, so requests are signed or answered in the same way."""
+    def copy_handlers(event_name: str, **about: Any) -> Any:
+        """Register the given client's event handlers, so that requests are signed or answered in the same way."""
         event, _, operation = event_name.split(".")
         return client.meta.events.emit_until_response(f"{event}.dynamodb.{operation}", **about)[1]
 
     for event in ("choose-signer", "before-send"):
-        made.meta.events.register(event, as_the_given)
+        made.meta.events.register(event, copy_handlers)
     return made
 
 
 def _to_botocore(request: Request) -> dict[str, Any]:
-    """A copy with bytes for binary values; the caller's request is not changed."""
+    """A copy of a request with bytes for binary values."""
     copied: dict[str, Any] = _copy(as_text(request))
     restore_binary(copied)
     return copied

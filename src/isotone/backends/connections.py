@@ -1,8 +1,8 @@
 """Keep-alive connections to one address, for threads.
 
-An exchange takes a connection from the pool, sends one request, reads the reply, and gives the connection back. One on
-which an exchange failed is closed instead: the rest of its reply may still arrive. `async_remote.py` has the same for
-asyncio, whose connections belong to an event loop.
+An exchange takes a connection from the pool, sends one request, reads the reply, and gives the connection back. After a
+failed exchange the connection is closed instead, because the rest of its reply may still arrive. `async_remote.py` has
+the same for asyncio, whose connections belong to an event loop.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _CHUNK: Final = 256 * 1024
 
 
 class Pool:
-    """The idle connections to one address, from which any thread takes one for an exchange.
+    """The idle connections to one address, shared by threads.
 
-    The last used is on top, so those that are not needed grow old and are closed. A new one is opened if none is idle;
-    at most `kept` stay open. After a fork, the child opens connections of its own.
+    The most recently used one is taken first, so unneeded ones grow old and are closed. A new one is opened if none is
+    idle; at most `kept` stay open. After a fork, the child opens connections of its own.
     """
 
     __slots__ = ("_address", "_idle", "_kept", "_lock", "_process", "_proxy", "_timeouts", "_tls")
@@ -57,7 +57,7 @@ class Pool:
             connection.close()
 
     def give_back(self, connection: ClientConnection, reply: HttpReply) -> None:
-        """Keep a connection after its reply, if both sides want that and there is room; else close it."""
+        """Keep a connection after its reply, if both sides allow it and there is room; else close it."""
         connection.used = time.monotonic()
         if reply.keep_alive:
             with self._lock:
@@ -67,7 +67,7 @@ class Pool:
         connection.close()
 
     def close(self) -> None:
-        """Close the idle connections; those that are taken stay open until they are given back."""
+        """Close the idle connections; those in use stay open until they are given back."""
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
@@ -81,9 +81,9 @@ class Pool:
 
 
 class ClientConnection:
-    """A socket to an address, through a proxy and TLS if it needs them. One thread uses it at a time.
+    """A socket to an address, through a proxy and TLS if needed. One thread uses it at a time.
 
-    `used` is the time of its last reply, by which the pool knows how long it has been idle.
+    `used` is the time of its last reply, since when it has been idle.
     """
 
     __slots__ = ("_socket", "_url", "used")
@@ -96,7 +96,7 @@ class ClientConnection:
         proxy: Proxy | None = None,
     ) -> None:
         self._url = address.url
-        self.used = 0.0
+        self.used: float = 0.0
         try:
             first = proxy or address
             plain = socket.create_connection((first.host, first.port), timeouts.connect)
@@ -115,7 +115,7 @@ class ClientConnection:
         self._socket.settimeout(timeouts.read)
 
     def exchange(self, message: bytes) -> HttpReply:
-        """Send a request and wait for its whole reply; raises `ConnectionFailed`, after which it must be closed."""
+        """Send a request and wait for its whole reply; after a `ConnectionFailed` it must be closed."""
         reply = HttpReply()
         try:
             self._socket.sendall(message)
@@ -134,11 +134,11 @@ class ClientConnection:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing has arrived since the last reply: neither the end of the connection nor bytes."""
+        """Whether nothing has arrived since the last reply: no bytes, and no end of the connection."""
         return is_quiet(self._socket.fileno())
 
     def interrupt(self) -> None:
-        """Let the exchange that another thread waits for fail now."""
+        """Make the exchange that another thread waits for fail now."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 

@@ -1,8 +1,8 @@
-"""The access keys that sign requests: the caller's, the environment's, or those that AWS's tools find.
+"""The access keys that sign requests: the caller's, the environment's, or those that AWS's tools would use.
 
-A `CredentialSource` is called before every signature, so temporary keys are renewed in time. If botocore
-is installed, its resolver is used: profiles, roles, SSO, containers and instances work as they do for
-the AWS CLI. Without it, keys come from the caller or from the environment.
+A `CredentialSource` is called for every signature, so temporary keys are renewed in time. If botocore is installed, its
+resolver is used: profiles, roles, SSO, containers and instances work as they do for the AWS CLI. Without it, keys come
+from the caller or from the environment.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ from isotone.errors import NoCredentials, UsageError
 
 
 class Credentials(NamedTuple):
-    """An access key; `token` belongs to temporary ones."""
+    """An access key; a temporary one has a `token`.
+
+    >>> isotone.Credentials("AKIA...", "secret").token is None
+    True
+    """
 
     access_key: str
     secret_key: str
@@ -48,7 +52,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Credentials
 def credential_source(
     given: Credentials | CredentialSource | None, profile: str | None, *, is_amazon: bool
 ) -> CredentialSource:
-    """The credentials that a caller gives, or else those that are found for its server."""
+    """The caller's credentials, or else those that are found for the server."""
     if isinstance(given, Credentials):
         return fixed(given)
     if given is not None:

@@ -16,21 +16,28 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from os import PathLike, fspath
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, Literal, Self, cast, get_args, overload
+from typing import TYPE_CHECKING, Final, Literal, Self, cast, get_args
 
 from isotone.backends.addresses import is_remote
 from isotone.backends.interface import Native, Request, Response
 from isotone.clock import Clock
 from isotone.daemon import Daemon
-from isotone.effort import Wait, breathe, giving_way
 from isotone.engine import file_check, frozen_reads, integrity, maintenance
 from isotone.engine.engine import Engine
 from isotone.engine.file_check import Checked
-from isotone.engine.health import Series, gauges, health, measure, series
+from isotone.engine.health import (
+    Consumed,
+    Series,
+    add_consumed,
+    gauges,
+    health,
+    measure,
+    series,
+    take_consumed,
+)
+from isotone.engine.slices import breathe, in_background
 from isotone.engine.streams import OPEN_SHARDS
 from isotone.errors import (
-    ApiError,
     IsotoneError,
     StorageBusy,
     StorageCorrupt,
@@ -55,9 +62,9 @@ if TYPE_CHECKING:
 MEMORY = ":memory:"
 Durability = Literal["disk", "process", "none"]
 
-_RETRY_INTERVAL = 1.0  # seconds until failed background work is retried
-_BUSY_INTERVAL = 0.05  # the same, if another process was writing
-_MAPPED = 32 << 20  # bytes of a file that is read once: more would seem to fill the memory
+_RETRY_INTERVAL = 1.0  # seconds before failed background work is retried
+_BUSY_INTERVAL = 0.05  # the same, after another process was writing
+_MAPPED = 32 << 20  # bytes of a file that is read once; more would make the process appear large
 
 log = logging.getLogger("isotone")
 
@@ -66,7 +73,7 @@ CheckProgress = file_check.CheckProgress
 ACTIONS: Final = permissions.ACTIONS
 """The actions of the API."""
 PERMISSIONS: Final = permissions.PERMISSIONS
-"""What a policy may allow or deny: the actions, and parts of them."""
+"""What a policy can allow or deny: the actions, and parts of them."""
 
 
 @shown
@@ -101,12 +108,16 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
 
     Raises `StorageCorrupt` for a file that is not an Isotone database, `StorageError` for one that
     cannot be opened.
+
+        >>> with isotone.open(":memory:", durability="process") as database:
+        ...     database.client().list_tables()["TableNames"]
+        []
     """
     if type(stream_shards) is not int or not 1 <= stream_shards <= OPEN_SHARDS:
         raise UsageError(
             f"stream_shards={stream_shards!r} is not a number of shards; give 1 to {OPEN_SHARDS}"
         )
-    objects = None if s3 is None else _buckets(s3)  # before a file is made
+    objects = None if s3 is None else _buckets(s3)  # before a file is created
     return Database(
         Engine(
             _store(file_name(path), durability, memory_map, busy_timeout),
@@ -118,6 +129,32 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
         ),
         regions=regions,
     )
+
+
+def import_for_files() -> None:
+    """Import what a file needs, before a process is forked that opens one: so all of them share it."""
+    import isotone.storage.sqlite  # noqa: F401
+
+
+def open_beside(
+    path: str | PathLike[str],
+    *,
+    durability: Durability = "disk",
+    stream_shards: int = 1,
+    s3: str | PathLike[str] | S3 | None = None,
+    regions: bool = False,
+    replication_lag: float = 0.0,
+) -> DatabaseBeside:
+    """Open a file in one more process of a server, which leaves the background work to another one."""
+    engine = Engine(
+        _store(file_name(path), durability, None, BUSY_TIMEOUT),
+        stream_shards=stream_shards,
+        objects=None if s3 is None else _buckets(s3),
+    )
+    database = DatabaseBeside(engine, regions=regions)
+    if replication_lag:
+        database.set_replication(lag=replication_lag)
+    return database
 
 
 def backup(
@@ -134,6 +171,8 @@ def backup(
     The copy is checked, and gets its name only when it is complete and on the disk. `force` replaces an existing
     target, `compact` leaves out free pages, and `update` changes an earlier backup to the present state, writing
     only what differs. `progress` is called with the bytes done and those in all.
+
+        isotone.backup("shop.db", "shop-2026-02-01.db")
     """
     from isotone.storage import file_copies
 
@@ -159,6 +198,8 @@ def restore(
     """Make a database file of a backup, which is checked first; returns its size.
 
     With `force`, an existing file gets the content of the backup in one transaction, also while programs use it.
+
+        isotone.restore("shop-2026-02-01.db", "shop.db")
     """
     from isotone.storage import file_copies
 
@@ -174,14 +215,14 @@ def check(
     processes: int | None = None,
     watch: Callable[[CheckProgress], object] | None = None,
 ) -> Checked:
-    """The consistency check of a file, as that of a `Database`, or of some of its tables.
+    """Check the consistency of a database file, or of some of its tables, as `Database.check` does.
 
-    A large file is checked by as many processes as there are cores, at most eight, or by `processes`. `watch` is called with
-    how far it has come.
+    A large file is checked by as many processes as there are cores, at most eight, or by `processes`. `watch` is called
+    with the progress.
 
-    Writes nothing to the file, unless it is of an older format, which is upgraded. Of a file that cannot be opened, because
-    what describes its tables is damaged, it checks what can be read. Raises `UsageError` if there is no file, or an empty one,
-    and for a table that it does not have.
+    Writes nothing to the file, but upgrades one of an older format. If the file cannot be opened, because the
+    descriptions of its tables are damaged, it checks what can be read. Raises `UsageError` if the file is missing or
+    empty, and for a table that it does not have.
     """
     path = _file_behind(file)
     try:
@@ -190,14 +231,14 @@ def check(
         with closing(_store_for_reading(path)) as store:
             problems = integrity.check_entries(store)
             if not store.trees() and not problems:
-                return Checked([], 0)  # it has been made, and nothing was written to it yet
+                return Checked([], 0)  # it was created, and nothing has been written to it
         return Checked([*problems, f"the tables of {fspath(file)} cannot be opened: {error}"], 0)
     with database, database._unbroken():
         return file_check.check(database.engine, tables=tables, processes=processes, watch=watch)
 
 
 def check_exists(file: str | PathLike[str]) -> None:
-    """Raise `UsageError` unless there is a file that may be a database, for a caller that only reads it."""
+    """Raise `UsageError` unless a file exists that may be a database; for callers that only read."""
     from isotone.storage.file import check_exists as check
 
     check(file_name(file))
@@ -213,6 +254,8 @@ def repair(
 
     The result has the `items` that each table got, what was `lost`, and the `problems` that are left, normally none.
     `progress` is called with the pages done and those in all.
+
+        isotone.repair("shop.db", "repaired.db")
     """
     from isotone.engine import repair as repairing
 
@@ -225,6 +268,8 @@ def compact(
     """Give the free pages of a database file back to the disk; returns its size before and after.
 
     Reads continue meanwhile, writes wait. Raises `StorageBusy` if another process is in the way.
+
+        before, after = isotone.compact("shop.db")
     """
     from isotone.storage import file_copies
 
@@ -242,7 +287,7 @@ def _buckets(s3: str | PathLike[str] | S3) -> ObjectStore:
 
 
 def file_name(path: str | PathLike[str]) -> str:
-    """A path as text that a file system takes; raises `UsageError` for any other, and for the address of a server."""
+    """A path as text; raises `UsageError` for a text that is no file name, and for the address of a server."""
     name = fspath(path) if isinstance(path, str | PathLike) else None
     if not isinstance(name, str):
         raise UsageError(f"{path!r} is not a path; give a str or a Path, or {MEMORY!r}")
@@ -256,7 +301,7 @@ def file_name(path: str | PathLike[str]) -> str:
 
 
 def _file_behind(path: str | PathLike[str]) -> str:
-    """The name of a file itself, if a path is a symbolic link to it: its logs are beside it, and it may be replaced."""
+    """The target of a symbolic link to a file: its logs are beside the target, and it may be replaced."""
     name = file_name(path)
     return os.path.realpath(name) if Path(name).is_symlink() else name
 
@@ -277,7 +322,7 @@ def _tables_in(path: str) -> set[str]:
 
 
 def _table_ids(engine: Engine) -> set[str]:
-    """The ids of the tables in all regions of a database."""
+    """The ids of all tables in all regions of a database."""
     return {
         table.schema.id
         for region in list(engine.home.regions.values())
@@ -286,11 +331,11 @@ def _table_ids(engine: Engine) -> set[str]:
 
 
 def _is_earlier(path: str, tables: Callable[[], set[str]]) -> bool:
-    """Whether a database is an earlier state of one with these tables: it has some of them, or none at all."""
+    """Whether a database is an earlier state of one with these tables: it has some of them, or none of its own."""
     try:
         found = _tables_in(path)
     except StorageError:
-        return False  # what cannot be read may be anything
+        return False  # an unreadable file may be anything
     return not found or bool(found & tables())
 
 
@@ -320,9 +365,14 @@ def _store(
 class Database(Native):
     """One open database: DynamoDB's API as method calls, from any thread.
 
-    Background work (filling a new index, deleting expired items) runs in one thread, which serves all users of
-    the database. Each export and each import has a thread of its own, because it may wait for a network. They are started when
-    there is such work, including work that another process left unfinished.
+    Background work (filling a new index, deleting expired items) runs in one thread, which serves all users of the
+    database. Each export and each import has a thread of its own, because it may wait for a network. These threads are
+    started when there is such work, including work that another process left unfinished.
+
+        >>> database = isotone.open(":memory:")
+        >>> database.execute("ListTables", {})
+        {'TableNames': []}
+        >>> database.close()
     """
 
     def __init__(self, engine: Engine, *, regions: bool = False) -> None:
@@ -343,7 +393,7 @@ class Database(Native):
         return self._of(self.engine.open_region(name))
 
     def in_region(self, name: str) -> Database:
-        """The tables that a request to a region is for: this database's own, unless the region has its own."""
+        """The database that a request to a region is for: the region's own tables, or else this database."""
         engine = self.engine.regions.get(name)
         if engine is self.engine:
             return self
@@ -355,14 +405,14 @@ class Database(Native):
         if engine is self.engine:
             return self
         known = self._regions.get(engine.region)
-        if known is None or known.engine is not engine:  # one whose creation was undone
+        if known is None or known.engine is not engine:  # its creation was rolled back
             known = self._regions[engine.region] = _Region(engine, self)
         return known
 
     def set_replication(self, *, lag: float = 0.0, paused: bool = False) -> None:
         """Deliver writes to other replicas only `lag` seconds later, or not at all while `paused`.
 
-        `isotone.testing.replication` sets both for a block. Time is that of the database's clock.
+        `isotone.testing.replication` sets both for a block. Time is measured by the database's clock.
         """
         if not lag >= 0:
             raise UsageError(f"lag={lag!r} is not a number of seconds; give 0 or more")
@@ -376,33 +426,17 @@ class Database(Native):
         home = self.engine.home
         return home.replication_lag, home.replication_paused
 
-    @overload
-    def send(
-        self,
-        operation: str,
-        body: bytes,
-        wait: Literal[Wait.FULLY, Wait.GIVING_WAY] = Wait.FULLY,
-        region: str = "",
-    ) -> bytes: ...
-    @overload
-    def send(
-        self, operation: str, body: bytes, wait: Wait, region: str = ""
-    ) -> bytes | Callable[[], bytes]: ...
-
-    def send(
-        self, operation: str, body: bytes, wait: Wait = Wait.FULLY, region: str = ""
-    ) -> bytes | Callable[[], bytes]:
+    def send(self, operation: str, body: bytes, region: str = "") -> bytes:
         """Execute one request, JSON to JSON; raises the service's error as an `ApiError`.
 
-        `region` is the one that it is signed for, as `in_region` takes it. A server chooses how long it may compute in this
-        thread (`wait`); the result may then be a function that does the rest.
+        `region` is the region that it is signed for (see `in_region`).
         """
         if region and self.engine.regions.get(region) is not self.engine:
             other = self.in_region(region)
             if other is not self:
-                return other.send(operation, body, wait)
+                return other.send(operation, body)
         try:
-            answer = self._api.send(operation, body, wait)
+            answer = self._api.send(operation, body)
         except BaseException as error:
             self._roll_back_after(error)
             raise
@@ -429,30 +463,23 @@ class Database(Native):
     def read_json(
         self, operation: str, request: Request, deadline: float | None = None
     ) -> Response:
-        """Execute a Query or a Scan as `execute` does; its items stay in JSON, as they are stored."""
+        """Execute a Query or a Scan like `execute`, but return the items as the stored JSON."""
         try:
             return self._api.execute(operation, request, json_items=True)
         except BaseException as error:
             self._roll_back_after(error)
             raise
 
-    @overload
-    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]: ...
-    @overload
     def send_many(
-        self, requests: Sequence[tuple[str, bytes]], wait: Wait, region: str = ""
-    ) -> list[Answered]: ...
-
-    def send_many(
-        self, requests: Sequence[tuple[str, bytes]], wait: Wait = Wait.FULLY, region: str = ""
+        self, requests: Sequence[tuple[str, bytes]], region: str = ""
     ) -> Sequence[Answered]:
-        """Execute requests in one transaction; each is answered as if it were alone. `wait` and `region` are as in `send`."""
+        """Execute requests in one transaction; each is answered as if it were alone. `region` is as in `send`."""
         if region and self.engine.regions.get(region) is not self.engine:
             other = self.in_region(region)
             if other is not self:
-                return other.send_many(requests, wait)
+                return other.send_many(requests)
         try:  # as `_unbroken` does, whose generator would cost as much as a short read
-            return self._api.send_many(requests, wait)
+            return self._api.send_many(requests)
         except BaseException as error:
             self._roll_back_after(error)
             raise
@@ -462,37 +489,44 @@ class Database(Native):
         return health(self.engine.home)
 
     def gauges(self) -> dict[str, float]:
-        """The sizes of the file and of its log, and how long writes have waited for other processes."""
+        """Sizes of the file and its log, and how long writes have waited for other processes."""
         return gauges(self.engine.home)
 
     def measure(self, measured: bool = True) -> None:
-        """Count from now on the units that requests consume, and notice how far streams are read; or end that."""
+        """Start (or stop) counting the units that requests consume, and how far streams are read."""
         measure(self.engine.home, measured)
 
     def series(self) -> list[Series]:
-        """What is measured by table: names of Prometheus, with labels."""
+        """What is measured per table, as Prometheus series with labels."""
         return series(self.engine.home)
 
-    def allow_waiting(self, allowed: bool) -> None:
-        """Whether requests of this thread may take long.
+    def take_consumed(self) -> Consumed:
+        """The units that requests have consumed since the last call, for the process that shows them."""
+        return take_consumed(self.engine.home)
 
-        If not, they raise `StorageBusy` at once while another process writes, and those that wait for `ONE_TURN` return
-        functions that execute in another thread what computes for long.
+    def add_consumed(self, consumed: Consumed) -> None:
+        """Count units that another process has taken."""
+        add_consumed(self.engine.home, consumed)
+
+    def allow_waiting(self, allowed: bool) -> None:
+        """Set whether requests of this thread may take long.
+
+        If not, they raise `StorageBusy` at once while another process writes, and `TakesLong` for what computes for long.
         """
         self.engine.file_waits.are_forbidden = not allowed
-        self._api.bound_turns(not allowed)
+        self._api.hand_over(not allowed)
 
     @property
     def account(self) -> str:
-        """The account in ARNs."""
+        """The account id in ARNs."""
         return self.engine.account
 
     def accesses(
         self, operation: str, body: bytes, region: str = ""
     ) -> Sequence[RequiredPermission]:
-        """What a request to a region needs permission for; raises the service's error for one that cannot be read.
+        """The permissions that a request to a region needs; raises the service's error for a malformed request.
 
-        It creates no region: whether the request may is not known yet. A new one has no tables.
+        It creates no region, because it is not known yet whether the request may. A new region has no tables.
         """
         engine = self.engine.regions.get(region)
         if engine is not None:
@@ -503,33 +537,41 @@ class Database(Native):
         return Api(empty).accesses(operation, body)
 
     def has_policies(self, operation: str, region: str = "") -> bool:
-        """Whether the policy of a table or a stream may forbid a request to a region, which is not created for that."""
+        """Whether the policy of a table or a stream may forbid a request to a region. Creates no region."""
         engine = self.engine.regions.get(region)
         return (self if engine is None else self._of(engine))._api.has_policies(operation)
+
+    def is_read(self, operation: str, body: bytes) -> bool:
+        """Whether a request changes nothing, so that any process with the file may execute it."""
+        return self._api.is_read(operation, body)
 
     def is_grouped(self, operation: str, body: bytes) -> bool:
         """Whether a request should be committed in a group with others."""
         return operation in GROUPED and self._api.is_grouped(operation, body)
 
+    def is_long(self, operation: str, body: bytes) -> bool:
+        """Whether a request takes long by its action and its bytes; others may still turn out to do so."""
+        return self._api.is_long(operation, body)
+
     def client(self) -> Client:
-        """A client with the methods, arguments and answers of boto3's low-level one."""
+        """A client with the methods, arguments and answers of boto3's DynamoDB client."""
         from isotone.client import Client
 
         return Client(self.send, region_name=self.engine.region)
 
     def streams_client(self) -> StreamsClient:
-        """A client with the methods, arguments and answers of boto3's for DynamoDB Streams."""
+        """A client with the methods, arguments and answers of boto3's DynamoDB Streams client."""
         from isotone.client import StreamsClient
 
         return StreamsClient(self.send, region_name=self.engine.region)
 
     def maintain(self) -> float:
-        """Do a slice of background work; returns the seconds after which to call again."""
+        """Do a slice of background work; returns the seconds until the next call is needed."""
         with self._unbroken():
             return min(self._api.maintain(), self._api.transfer())
 
     def start_maintenance(self) -> None:
-        """Do background work from now on, until the database is closed, even if there is none yet.
+        """Start the thread for background work, even if there is none yet; it ends when the database is closed.
 
         A server calls this: other processes may leave work in its file at any time.
         """
@@ -543,10 +585,10 @@ class Database(Native):
             self._start_transfers()
 
     def _maintain(self) -> float:
-        """Do a slice of background work, which gives way to other processes that write."""
-        self.allow_waiting(False)
+        """Do a slice of background work, which yields to other processes that write."""
+        self.engine.file_waits.are_forbidden = True
         try:
-            with giving_way():
+            with in_background():
                 delay = self._api.maintain()
                 breathe()
                 return delay
@@ -577,7 +619,7 @@ class Database(Native):
     ) -> int:
         """Copy this database to a file as it is now, as `isotone.backup` does; returns the size of the copy.
 
-        A file is copied while programs write to it. A database in memory waits with writes until it is written.
+        A file is copied while programs write to it. A database in memory delays writes until the copy is written.
         """
         store = self.engine.home.store
         path = getattr(store, "path", None)
@@ -597,11 +639,11 @@ class Database(Native):
 
     @contextmanager
     def frozen(self, tables: Sequence[str]) -> Iterator[frozen_reads.PagesOf]:
-        """These tables as they are now, for a thread that reads them from end to end while others write.
+        """A snapshot of these tables, for a thread that reads them from end to end while others write.
 
-        The block gets a function from a table's name to its items, page by page in the order of a Scan: for each the
-        bytes that it sorts by, its JSON, and its size. A page has at most 2,000 items and some megabytes. A file's log grows until
-        the block ends; a table in memory cannot be deleted before.
+        The block gets a function that takes a table's name and returns its items, page by page in the order of a Scan:
+        for each item the bytes that it sorts by, its JSON, and its size. A page has at most 2,000 items and some
+        megabytes. A file's log grows until the block ends; a table in memory cannot be deleted before.
         """
         engine = self.engine
         path = getattr(engine.home.store, "path", None)
@@ -615,10 +657,10 @@ class Database(Native):
             yield pages
 
     def add_frozen(self, table: str, entries: Sequence[frozen_reads.Entry]) -> None:
-        """Add items that `frozen` has read from a table with the same keys; costs a fifth of putting them.
+        """Add items that `frozen` has read from a table with the same keys; five times as fast as putting them.
 
-        They are in their order, and the table has none of them, and nothing that its items change: no index, expiry, stream,
-        point-in-time recovery or replica. Otherwise it raises `UsageError`.
+        The items must be in their order, and the table must have none of them, and nothing else that puts would change:
+        no index, expiry, stream, point-in-time recovery or replica. Otherwise it raises `UsageError`.
         """
         with self._unbroken(), self.engine.writing:
             frozen_reads.add(self.engine, table, entries)
@@ -654,7 +696,7 @@ class Database(Native):
         return self.engine.rolled_back()
 
     def clear(self) -> None:
-        """Delete everything in the database: it is as a new one. Deletion protection does not prevent it."""
+        """Delete everything in the database, like a new one, even tables with deletion protection."""
         with self._unbroken():
             self.engine.clear()
 
@@ -673,12 +715,7 @@ class Database(Native):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @contextmanager
@@ -704,7 +741,7 @@ class Database(Native):
 
 
 class _Region(Database):
-    """The tables of one more region. The database that it belongs to does its background work."""
+    """The tables of one more region. Its database does the background work."""
 
     def __init__(self, engine: Engine, database: Database) -> None:
         self.engine = engine
@@ -732,8 +769,25 @@ class _Region(Database):
         """Do nothing: the region is closed with its database."""
 
 
+class DatabaseBeside(Database):
+    """A file in one of the processes of a server. Another one does the background work."""
+
+    def in_region(self, name: str) -> Database:
+        """As a `Database` does it; another process may have made the region just now."""
+        if name and name not in self.engine.regions:
+            with self.engine.reading:
+                pass
+        return super().in_region(name)
+
+    def start_maintenance(self) -> None:
+        """Do nothing."""
+
+    def _start_transfers(self) -> None:
+        """Do nothing."""
+
+
 class _BackgroundThread:
-    """A thread that does one kind of work in the background, in slices."""
+    """A thread that does background work of one kind, in slices."""
 
     def __init__(self, engine: Engine, step: Callable[[], float], name: str) -> None:
         self._engine = engine
@@ -770,11 +824,11 @@ class _BackgroundThread:
             return self._step()
         except Exception as error:  # the thread must survive, or all later work would be skipped
             text = f"{type(error).__name__}: {error}"
-            if text not in self._logged:  # it may come each second
+            if text not in self._logged:  # it may recur every second
                 self._logged.add(text)
                 log.exception("background work failed; it will be tried again")
         try:
             self._engine.abandon()
-        except Exception:  # the next transaction begins with the undoing
+        except Exception:  # the next transaction rolls it back first
             log.exception("what the background work left open could not be undone")
         return _RETRY_INTERVAL

@@ -1,4 +1,4 @@
-"""The endpoint that `http://…` or `dynamodb://region` means: host, region, credentials and time-outs.
+"""Parses `http://…` and `dynamodb://region` into an endpoint: host, region, credentials and time-outs.
 
 `dynamodb://region` is Amazon's service, unless the environment configures another endpoint for AWS's
 tools.
@@ -21,7 +21,7 @@ from isotone.backends.credentials import (
     credential_source,
     default_region,
 )
-from isotone.backends.http_messages import Conversation
+from isotone.backends.http_messages import HttpCodec
 from isotone.backends.signing import Signer
 from isotone.errors import ConnectionFailed, UsageError
 
@@ -41,7 +41,7 @@ class Timeouts:
     read: float = 60.0
 
 
-# OpenSSL's reasons for bytes that are not TLS, by version.
+# OpenSSL's errors for an answer that is not TLS, by version.
 _NO_TLS: Final = frozenset(
     {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"}
 )
@@ -60,7 +60,7 @@ class Address:
 
     @property
     def authority(self) -> str:
-        """The Host header: the port is in it unless it is the scheme's own."""
+        """The Host header: the host, and the port unless it is the scheme's default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         if self.port == _PORTS["https" if self.is_tls else "http"]:
             return host
@@ -84,7 +84,7 @@ def _tls_reason(error: ssl.SSLError, url: str) -> str:
 
 
 def closed_early(url: str) -> str:
-    """What is wrong with a server that closes a connection before it answers."""
+    """The message for a server that closes a connection before it answers."""
     text = f"{url} closed the connection without an answer"
     if url.startswith("http://"):
         text += f"; if it uses TLS, write https://{url.removeprefix('http://')}"
@@ -93,7 +93,7 @@ def closed_early(url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint(Address):
-    """An address of DynamoDB, and the credentials and region that sign its requests."""
+    """The address of a DynamoDB server, with the credentials and region that sign its requests."""
 
     region: str
     credentials: CredentialSource
@@ -105,12 +105,12 @@ class Endpoint(Address):
         """Whether it is Amazon's service, by its host."""
         return AMAZON.search(self.host) is not None
 
-    def conversation(self) -> Conversation:
+    def codec(self) -> HttpCodec:
         """The encoder of requests and decoder of answers for the endpoint."""
         host = self.authority
         signer = Signer(self.credentials, self.region, host)
-        # Compression saves time over a network, but not within one machine.
-        return Conversation(host, signer, compressed=self.is_tls)
+        # Compression saves time over a network, but not on one machine.
+        return HttpCodec(host, signer, compressed=self.is_tls)
 
     @property
     def of_streams(self) -> Endpoint:
@@ -194,7 +194,7 @@ def _url_of_environment() -> str | None:
 
 
 def local_region() -> str:
-    """The region for other servers. It matters: DynamoDB Local separates the tables of regions."""
+    """The region for other servers. It matters, because DynamoDB Local separates the tables of regions."""
     return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
 
 

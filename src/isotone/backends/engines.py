@@ -1,7 +1,7 @@
-"""The engines that Isotone knows, by name, with what each can do; and how the engine of an address is recognised.
+"""The known engines and what each can do, and how the engine at an address is identified.
 
 The sources of every fact are on docs/engines.md. An address names its engine (`alternator://…`, a file), or its host
-does (`….amazonaws.com`). Any other server is asked once, when somebody wants to know: Isotone and Alternator answer
+does (`….amazonaws.com`). Any other server is asked once, when the engine is first needed: Isotone and Alternator answer
 `GET /localnodes`, and only Isotone signs as `Server: Server`; DynamoDB Local is a Jetty; ExtendDB forbids frames.
 """
 
@@ -25,7 +25,7 @@ ENGINES: Final[Mapping[str, Capabilities]] = MappingProxyType(
             "Isotone",
             stream_lag=0.0,
             expiry_lag=_MINUTE,
-            provisioned_throughput=False,  # recorded, but nothing is throttled
+            provisioned_throughput=False,  # stored, but nothing is throttled
         ),
         "dynamodb-local": Capabilities(
             "DynamoDB Local",
@@ -45,7 +45,7 @@ ENGINES: Final[Mapping[str, Capabilities]] = MappingProxyType(
             capacity_units=False,
             index_projections=False,
             wide_index_keys=False,
-            streams=False,  # an experimental feature, which a cluster may have enabled
+            streams=False,  # an experimental feature that a cluster may have enabled
             exact_streams=False,
             stream_lag=10.0,
             expiry_lag=_DAY,
@@ -59,7 +59,7 @@ ENGINES: Final[Mapping[str, Capabilities]] = MappingProxyType(
             "ExtendDB",
             partiql=False,
             expiry_lag=_MINUTE,
-            exports=False,  # to folders of its own machine
+            exports=False,  # to folders on its own machine
             global_tables=False,
         ),
         "azure-table": Capabilities(
@@ -86,7 +86,7 @@ ENGINES: Final[Mapping[str, Capabilities]] = MappingProxyType(
             exports=False,
             global_tables=False,
             consistent_reads=frozenset(("table",)),
-            # Isotone keeps DynamoDB's limits of items; a key has 512 characters of Azure's.
+            # Isotone keeps DynamoDB's limit for items. A key has at most Azure's 512 characters.
             partition_key_size=512,
             sort_key_size=512,
         ),
@@ -118,9 +118,9 @@ def capabilities_of(name: str) -> Capabilities:
 
 
 class EngineIdentity:
-    """What answers a store's requests: known from the start, or found out by asking once.
+    """The engine behind a store: known from the start, or identified by one request.
 
-    `ask` returns what it found, or None if there was no answer; then the next caller asks again.
+    `ask` returns the engine, or None if there was no answer; then the next caller asks again.
     """
 
     __slots__ = ("_ask", "known")
@@ -133,18 +133,18 @@ class EngineIdentity:
 
     @property
     def capabilities(self) -> Capabilities:
-        """The capabilities, as far as is known; DynamoDB's if nothing is."""
+        """The capabilities as known so far; DynamoDB's if nothing is known."""
         return self.known or DYNAMODB
 
-    def recognise(self) -> Capabilities:
-        """The capabilities; asks the server, if that is the only way to know. Blocks."""
+    def identify(self) -> Capabilities:
+        """The capabilities; asks the server if necessary. Blocks."""
         if self.known is None and self._ask is not None:
             self.known = self._ask()
         return self.capabilities
 
 
 def without_engine(address: str) -> tuple[str, str | None]:
-    """An address without its parameter `engine`, and the value of the parameter.
+    """Split the parameter `engine` off an address.
 
     >>> without_engine("http://localhost:8000?engine=isotone")
     ('http://localhost:8000', 'isotone')
@@ -159,12 +159,12 @@ def without_engine(address: str) -> tuple[str, str | None]:
 
 
 def engine_of_scheme(scheme: str) -> str | None:
-    """The engine that an address names by its scheme; None for a server of any kind."""
+    """The engine that an address's scheme names; None for `http` and `https`."""
     return _SCHEMES.get(scheme)
 
 
 def engine_of_answer(status: int, headers: Mapping[bytes, bytes], body: bytes) -> str:
-    """The engine that answered `GET /localnodes` so; `dynamodb` for one that is not known.
+    """The engine that gave this answer to `GET /localnodes`; `dynamodb` for an unknown one.
 
     >>> engine_of_answer(200, {b"server": b"Seastar httpd"}, b'["10.0.0.1","10.0.0.2"]')
     'alternator'

@@ -1,7 +1,7 @@
-"""Encodes requests and decodes answers, without a socket; shared by both remote backends.
+"""HTTP messages of both remote backends, and when an idle connection may be used again.
 
-The length and the CRC-32 of every answer are verified. An answer that fails this counts as a failed
-connection, so the request is retried.
+The length and the CRC-32 of every answer are checked. A wrong one counts as a failed connection, so the request is
+retried.
 
 A server may close an idle connection at any time. Its socket then becomes readable although no request is
 outstanding; `is_quiet` polls for that before a request is sent on it.
@@ -37,12 +37,12 @@ _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _SKEWED: Final = frozenset(("RequestExpired", "RequestTimeTooSkewed"))
 _SKEWED_SIGNATURE: Final = ("Signature expired", "Signature not yet current")
 _TOLERATED_SKEW: Final = 60.0  # seconds; a smaller difference cannot have caused the error
-# Statuses below 500 that a proxy sends itself and that are worth a retry.
+# Statuses below 500 that a proxy may send and that are worth a retry.
 _RETRYABLE: Final = frozenset((200, 408, 425, 429))
 
 
 def encode_request(operation: str, request: Request) -> bytes:
-    """A request's JSON. A transaction gets a token, so that a retry does not execute it twice."""
+    """Encode a request as JSON. A transaction gets a token, so that a retry does not execute it twice."""
     request = as_text(request)
     if operation == "TransactWriteItems" and "ClientRequestToken" not in request:
         request = {**request, "ClientRequestToken": str(uuid4())}
@@ -52,7 +52,7 @@ def encode_request(operation: str, request: Request) -> bytes:
         return _encode(plain(request))
 
 
-class Conversation:
+class HttpCodec:
     """Encodes requests to one host, and decodes its answers."""
 
     __slots__ = ("_get_head", "_head", "_signer")
@@ -65,12 +65,12 @@ class Conversation:
         self._signer = signer
 
     def message(self, operation: str, body: bytes) -> bytes:
-        """A whole signed HTTP request."""
+        """A complete, signed HTTP request."""
         signed = self._signer.headers(operation, body)
         return f"{self._head}{signed}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
-    def question(self, path: str) -> bytes:
-        """A whole HTTP request for a page: a GET, which needs no signature."""
+    def get(self, path: str) -> bytes:
+        """A complete HTTP GET request, which needs no signature."""
         return f"GET {path} {self._get_head}\r\n".encode()
 
     def answer(self, reply: HttpReply) -> Response:
@@ -82,10 +82,10 @@ class Conversation:
             raise _not_json(reply) from None
         if reply.status == 200:
             return answer
-        raise self._noting_skew(error_of(answer, reply.status), reply)
+        raise self._record_skew(error_of(answer, reply.status), reply)
 
-    def _noting_skew(self, error: ApiError, reply: HttpReply) -> Exception:
-        """The error to raise. If this machine's clock caused it, record the skew, and the request is retried."""
+    def _record_skew(self, error: ApiError, reply: HttpReply) -> Exception:
+        """The error to raise. If this machine's clock caused it, records the skew, and makes the request be retried."""
         skew = reply.skew(self._signer.now())
         if not _is_about_time(error) or skew is None or abs(skew) < _TOLERATED_SKEW:
             return error
@@ -124,7 +124,7 @@ class HttpReply:
 
     @property
     def body(self) -> bytes:
-        """The body as received, maybe compressed."""
+        """The body as received, possibly compressed."""
         return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
 
     @property
@@ -196,7 +196,7 @@ def error_class(code: str) -> type[ApiError]:
 
 # Idle connections
 
-LONGEST_IDLE: Final = 20.0  # seconds; routers in between may drop a connection without notice
+LONGEST_IDLE: Final = 20.0  # seconds; routers may drop an idle connection without notice
 
 
 def is_quiet(descriptor: int) -> bool:

@@ -1,8 +1,8 @@
-"""Functions between a caller and an API: one function from a request to its response, for every way in.
+"""Interceptors: functions between a caller and the database, which see every request however it arrives.
 
-A database takes requests as dicts (`execute`), as JSON (`send`) and in groups (`send_many`). An `Interceptor` sees all
-of them as dicts, and decides what is executed and what is answered. Nothing here is loaded or called unless a database
-is intercepted.
+A database takes requests as dicts (`execute`), as JSON (`send`) and in groups (`send_many`). An `Interceptor` gets all
+of them as dicts, and decides what is executed and what is answered. This module is loaded only when a database is
+intercepted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any, Protocol
 import msgspec
 
 from isotone.backends.interface import Request, Response
-from isotone.effort import Wait
 from isotone.errors import ApiError, ConnectionFailed, SerializationException
 from isotone.values.request_body import read_json
 
@@ -26,20 +25,20 @@ class Interceptor(Protocol):
     """Answers requests, by executing them or in any other way."""
 
     def execute(self, operation: str, request: Request, proceed: Proceed) -> Response:
-        """Answer a caller that expects retries to be done, as a store does; expressions may be trees."""
+        """Answer a caller that does not retry, such as a store; expressions may be trees."""
 
     def send(self, operation: str, request: Request, proceed: Proceed) -> Response:
         """Answer a caller that retries itself, as an SDK does."""
 
 
 class Intercepted:
-    """An API whose requests go through an interceptor: `operations.api.Api`, by its methods.
+    """An API whose requests go through an interceptor. It has the methods of `operations.api.Api`.
 
-    An interceptor takes as long as it wants, whatever its caller waits for.
+    An interceptor may take any time, whatever its caller waits for.
     """
 
     def __init__(self, api: Any, interceptor: Interceptor) -> None:
-        self.engine = api.engine
+        self.engine: Any = api.engine
         self._api = api
         self._interceptor = interceptor
 
@@ -49,16 +48,20 @@ class Intercepted:
         proceed = partial(self._api.execute, json_items=json_items)
         return self._interceptor.execute(operation, request, proceed)
 
-    def send(self, operation: str, body: bytes, wait: Wait = Wait.FULLY) -> bytes:
+    def send(self, operation: str, body: bytes) -> bytes:
         try:
             request = read_json(body, dict[str, Any])
         except SerializationException:
-            answer: bytes = self._api.send(operation, body)  # which says what is wrong
+            answer: bytes = self._api.send(operation, body)  # refuses the malformed body
             return answer
         return msgspec.json.encode(self._interceptor.send(operation, request, self._api.execute))
 
-    def bound_turns(self, bounded: bool) -> None:
-        """Do nothing: no request of an interceptor is postponed."""
+    def hand_over(self, wanted: bool) -> None:
+        """Do nothing: a request of an interceptor takes as long as it wants."""
+
+    def is_long(self, operation: str, body: bytes) -> bool:
+        """False: its caller waits for each request."""
+        return False
 
     def has_policies(self, operation: str) -> bool:
         """Whether the policy of a table or a stream may forbid a request."""
@@ -66,7 +69,7 @@ class Intercepted:
         return has
 
     def accesses(self, operation: str, body: bytes) -> Sequence[Any]:
-        """What a request needs permission for, which no interceptor changes."""
+        """The permissions that a request needs; an interceptor does not change them."""
         needed: Sequence[Any] = self._api.accesses(operation, body)
         return needed
 
@@ -75,7 +78,7 @@ class Intercepted:
         return False
 
     def send_many(
-        self, requests: Sequence[tuple[str, bytes]], wait: Wait = Wait.FULLY
+        self, requests: Sequence[tuple[str, bytes]]
     ) -> list[bytes | ApiError | ConnectionFailed]:
         answers: list[bytes | ApiError | ConnectionFailed] = []
         for operation, body in requests:

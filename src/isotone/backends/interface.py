@@ -1,7 +1,7 @@
 """The interface between the library and the engine that stores its data.
 
-A backend executes one action of the DynamoDB API. The model builds requests and reads responses; it cannot
-tell an embedded file from Amazon's service. Engines know nothing of the model.
+A backend executes one action of the DynamoDB API at a time. The model builds requests and reads responses; it cannot
+tell an embedded file from Amazon's service. Engines know nothing about the model.
 
 Requests and responses are DynamoDB JSON as Python dicts and lists: attribute values in wire form
 (`{"N": "10"}`, `{"B": "<base64>"}`), times as seconds since the epoch. Expressions in a request may be trees
@@ -9,8 +9,8 @@ Requests and responses are DynamoDB JSON as Python dicts and lists: attribute va
 requests elsewhere calls `as_text` first. A backend must not change the request. The caller may change the
 response. Errors of the API are raised as the `isotone.errors.ApiError` of their name.
 
-A backend that has items as JSON may also have a method `read_json`, with the parameters of `execute`: it leaves the
-items of a Query or a Scan as they are (`msgspec.Raw`). The model decodes them straight into entities.
+A backend that stores items as JSON may also have a method `read_json`, with the parameters of `execute`. It returns the
+items of a Query or a Scan as JSON (`msgspec.Raw`), and the model decodes them straight into entities.
 
 `AsyncBackend` is the same interface with an async method. `InThread` makes one from any `Backend`.
 """
@@ -77,8 +77,8 @@ Reads = Literal["table", "local", "global"]
 class Capabilities:
     """What an engine can do, and its limits. The defaults are those of Amazon's DynamoDB.
 
-    `isotone.ENGINES` has the known engines by name. What needs a missing feature is refused where it is made:
-    creating a table, a structure or a transaction raises `Unsupported`. For a limit, None means that there is none.
+    `isotone.ENGINES` has the known engines by name. Creating a table, a structure or a transaction that needs a missing
+    feature raises `Unsupported`. A limit of None means that there is none.
 
     >>> mine = Capabilities("my engine", transactions=False, item_size=64 * 1024)
     >>> mine.require(["transactions"], "a transaction", "write the entities one by one")
@@ -96,18 +96,18 @@ entities one by one
     transactions: bool = True
     """TransactWriteItems and TransactGetItems: several items change together, or are read as of one moment."""
     partition_transactions: bool = False
-    """Without `transactions`: those of items of one partition only."""
+    """Without `transactions`: transactions of items of one partition."""
     conditional_writes: bool = True
     """A write can depend on the stored item: conditions, versions, `create`."""
 
     # Reads
 
     consistent_reads: frozenset[Reads] = frozenset(("table", "local"))
-    """What a consistent read may read: the table, its local indexes, its global ones."""
+    """What a consistent read may read: "table", "local" indexes, "global" indexes."""
     descending: bool = True
-    """A query can read from the end of its range; otherwise it is read whole, and reversed."""
+    """A query can read backwards; otherwise the whole range is read and reversed."""
     parallel_scan: bool = True
-    """A scan can be divided into segments that are read at the same time."""
+    """A scan can be divided into segments that are read in parallel."""
     partiql: bool = True
     """ExecuteStatement, BatchExecuteStatement and ExecuteTransaction."""
     vectors: bool = True
@@ -122,7 +122,7 @@ entities one by one
     local_indexes: bool = True
     """Local secondary indexes."""
     added_indexes: bool = True
-    """A global index can be added to a table that exists."""
+    """A global index can be added to an existing table."""
     index_projections: bool = True
     """An index stores only the attributes that it declares; otherwise it stores all."""
     wide_index_keys: bool = True
@@ -133,28 +133,28 @@ entities one by one
     streams: bool = True
     """The table's stream of changes, which feeds and workers read."""
     exact_streams: bool = True
-    """A write is one record, which says whether the item was inserted, modified or removed."""
+    """Each write is one record, which says whether the item was inserted, modified or removed."""
     stream_lag: float = 1.0
-    """Seconds until a change is in the stream, usually."""
+    """Usual seconds until a change appears in the stream."""
     expiry: bool = True
     """Items are deleted after the time in an attribute (TTL)."""
     expiry_lag: float = 48 * 3600.0
-    """Seconds until an expired item is deleted, at most or by the engine's default setting."""
+    """The longest time in seconds until an expired item is deleted, by the engine's default settings."""
     marked_expiry: bool = True
-    """The stream tells the deletion of an expired item from another one."""
+    """The stream marks the deletion of an expired item."""
 
     # Tables
 
     tags: bool = True
     """Tags of tables."""
     provisioned_throughput: bool = True
-    """A table can have provisioned units, beyond which it throttles."""
+    """A table can have provisioned units, and throttles beyond them."""
     backups: bool = True
-    """Backups on demand, and recovery of a point in time, by the API."""
+    """Backups on demand and point-in-time recovery by the API."""
     exports: bool = True
     """Exports and imports by the API."""
     global_tables: bool = True
-    """Replicas of a table in other regions, made by the API."""
+    """Replicas of a table in other regions, created by the API."""
 
     # Limits
 
@@ -171,7 +171,7 @@ entities one by one
     key_types: frozenset[str] = frozenset(("S", "N", "B"))
     """The types that a key attribute may have."""
     page_size: int | None = limits.QUERY_PAGE
-    """Bytes that one request of a query or a scan reads."""
+    """Bytes that one request of a query or a scan reads at most."""
     page_items: int | None = None
     """Items that one request of a query or a scan returns, at most."""
     batch_items: int = limits.BATCH_WRITE_ITEMS
@@ -180,11 +180,11 @@ entities one by one
     """Writes in one transaction."""
 
     def lacking(self, needs: Iterable[str]) -> list[str]:
-        """The features among these, given by their field names, that the engine does not have."""
+        """Those of the given features, named like the fields, that the engine does not have."""
         return [need for need in needs if not getattr(self, need)]
 
     def require(self, needs: Iterable[str], what: str, instead: str = "") -> None:
-        """Raise `Unsupported` if one of these features is missing; `instead` says what to do then."""
+        """Raise `Unsupported` if one of these features is missing; `instead` says what to do instead."""
         if missing := self.lacking(needs):
             names = " and ".join(missing).replace("_", " ")
             advice = instead or "use another engine, or leave out what needs it"
@@ -200,7 +200,7 @@ class Backend(Protocol):
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         """Answer one action, such as `("GetItem", {"TableName": …, "Key": …})`.
 
-        A backend that retries stops at the deadline, a time of `time.monotonic`.
+        A backend that retries stops at the deadline, which is a time of `time.monotonic`.
         """
 
 
@@ -214,7 +214,7 @@ class AsyncBackend(Protocol):
 
 
 class Native:
-    """A backend of Isotone's own, which takes expression trees and deadlines.
+    """The base of Isotone's own backends, which take expression trees and deadlines.
 
     With `takes_json`, the items of a request may be in JSON (`msgspec.Raw`).
     """
@@ -224,7 +224,7 @@ class Native:
 
 
 class Transport(Protocol):
-    """Request bytes to response bytes: the wire form of the API, without a socket."""
+    """Sends request bytes and returns response bytes: the wire form of the API, without a socket."""
 
     def send(self, operation: str, body: bytes) -> bytes:
         """Execute one action, JSON to JSON; raises the service's error as an `ApiError`."""
@@ -243,7 +243,7 @@ class OverTransport(Native):
         try:
             answer = self._send(operation, msgspec.json.encode(as_text(request)))
         except ApiError as error:
-            # An error may contain items that are not decoded yet; a client would receive them as JSON.
+            # An error may contain items that are still JSON, for clients.
             error.members = msgspec.json.decode(msgspec.json.encode(error.members))
             raise
         response: Response = msgspec.json.decode(answer or b"{}")
@@ -276,7 +276,7 @@ class AsyncPlain(Native):
         return await self._execute(operation, as_text(request))
 
 
-class AtOnce(Native):
+class InEventLoop(Native):
     """An `AsyncBackend` that calls a `Backend` directly, for backends that never block."""
 
     __slots__ = ("_execute", "_read_json")
@@ -308,7 +308,7 @@ class InThread(Native):
     async def execute(
         self, operation: str, request: Request, deadline: float | None = None
     ) -> Response:
-        import asyncio  # not at the top: a tenth of the time that a program without it takes to start
+        import asyncio  # at the top it would be a tenth of the start-up time
 
         return await asyncio.to_thread(self._backend.execute, operation, request, deadline)
 

@@ -28,9 +28,9 @@ from isotone.backends.engines import (
 from isotone.backends.interface import (
     AsyncBackend,
     AsyncPlain,
-    AtOnce,
     Backend,
     Capabilities,
+    InEventLoop,
     InThread,
     Native,
     OverTransport,
@@ -48,10 +48,10 @@ MEMORY: Final = ":memory:"
 _SERVERS: Final = ("http", "https", "dynamodb", "alternator", "alternator+https", "azure-table")
 _OF_FILES: Final = ("durability", "memory_map", "busy_timeout")
 _OF_SERVERS: Final = {"profile", "credentials", "retries", "timeouts", "connections"}
-_PATIENCE: Final = 2.0  # seconds that a server has to say what it is
+_IDENTIFY_TIMEOUT: Final = 2.0  # seconds that a server may take to identify itself
 
 Target = Any
-"""An address, a path, or an object that answers requests; see above."""
+"""An address, a path, or an object that answers requests; see the module."""
 
 
 class OpenOptions(TypedDict, total=False):
@@ -76,7 +76,7 @@ class OpenOptions(TypedDict, total=False):
 
 
 class Opened(NamedTuple):
-    """A backend, and the function that closes it. One that the caller opened stays open."""
+    """A backend, and the function that closes it; for an object of the caller's, it does nothing."""
 
     backend: Backend
     close: Callable[[], None]
@@ -135,8 +135,9 @@ def open_async_backend(target: Target, **options: Unpack[OpenOptions]) -> Opened
         remote = AsyncRemote(_endpoint(address, options), **_transport(options))
         return OpenedAsync(remote, remote.close)
     backend, close = _open_database(address, options)
-    # A call in memory takes less time than the switch to a thread; a file may wait for its disk.
-    return OpenedAsync(AtOnce(backend) if address == MEMORY else InThread(backend), close)
+    # A call in memory is faster than the switch to a thread; a call to a file may wait for the
+    # disk.
+    return OpenedAsync(InEventLoop(backend) if address == MEMORY else InThread(backend), close)
 
 
 def _open_database(address: str, options: OpenOptions) -> Opened:
@@ -186,7 +187,7 @@ def _is_azure(address: str) -> bool:
 
 
 def _of_azure(address: str, options: OpenOptions) -> Any:
-    """The options of a connection to Azure. Its credentials are in the environment, or given to `AzureTable`."""
+    """The options of a connection to Azure. Credentials come from the environment, or are passed to `AzureTable`."""
     wrong = sorted(options.keys() - {"retries", "timeouts", "clock"})
     if wrong:
         raise UsageError(
@@ -211,7 +212,7 @@ def _is_server(address: str) -> bool:
     if not separator:
         return False
     if scheme in ("dax", "daxs"):
-        return True  # which its endpoint refuses, with the reason
+        return True  # the endpoint refuses it, with the reason
     if scheme not in _SERVERS:
         raise UsageError(
             f"{address!r} is not an address; give a path, {MEMORY!r}, http://…, https://…, dynamodb://region, "
@@ -226,7 +227,7 @@ def _is_server(address: str) -> bool:
 def engine_of(
     target: Target, name: str | None = None, **options: Unpack[OpenOptions]
 ) -> EngineIdentity:
-    """The engine of an address or an object; `name` is given by the caller. Nothing is sent before it is asked."""
+    """The engine of an address or an object, or the engine that the caller names. Sends no request yet."""
     if not isinstance(target, str | PathLike):
         return EngineIdentity(capabilities_of(name)) if name else _engine_of_object(target)
     address, named = without_engine(_address(target))
@@ -237,7 +238,7 @@ def engine_of(
     known = engine_of_scheme(address.partition("://")[0])
     if known not in (None, "dynamodb"):
         return EngineIdentity(ENGINES[known])
-    # A server is asked what it is without a signature, so the caller's keys are not looked up.
+    # The identifying request needs no signature, so the caller's keys are not looked up.
     from isotone.backends.credentials import PLACEHOLDER
 
     endpoint = _endpoint(address, {**options, "credentials": PLACEHOLDER})
@@ -247,7 +248,7 @@ def engine_of(
 
 
 def _engine_of_object(target: Any) -> EngineIdentity:
-    """The engine of an object: that of an `isotone.Database`, of a boto3 client's endpoint, or one that is not known."""
+    """The engine of an `isotone.Database`, of a boto3 client's endpoint, or an unknown one."""
     client = _boto_client(target)
     if client is not None:
         return engine_of(client.meta.endpoint_url)
@@ -262,7 +263,9 @@ def _ask(endpoint: Endpoint) -> Capabilities | None:
     from isotone.backends.endpoint import Timeouts
     from isotone.backends.remote import Remote
 
-    with Remote(endpoint, timeouts=Timeouts(connect=_PATIENCE, read=_PATIENCE)) as remote:
+    with Remote(
+        endpoint, timeouts=Timeouts(connect=_IDENTIFY_TIMEOUT, read=_IDENTIFY_TIMEOUT)
+    ) as remote:
         try:
             reply = remote.get("/localnodes")
             named = engine_of_answer(reply.status, reply.headers, reply.content)

@@ -1,6 +1,6 @@
 """Proxies and certificates from the environment: `HTTPS_PROXY`, `NO_PROXY`, `AWS_CA_BUNDLE`.
 
-Only requests over TLS go through a proxy, by a tunnel (`CONNECT`), so the proxy sees neither requests nor keys.
+Only TLS connections go through a proxy, in a tunnel (`CONNECT`), so the proxy sees neither requests nor keys.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _STATUS: Final = re.compile(rb"HTTP/1\.[01] (\d{3})([^\r\n]*)")
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A proxy, and what authorizes requests to it."""
+    """A proxy's address, and the credentials for it."""
 
     host: str
     port: int
     authorization: str = ""
 
     def tunnel(self, host: str, port: int) -> Generator[bytes | None, bytes, None]:
-        """Ask for a connection to a host: yields the bytes to send, then None for each read, which is sent to it."""
+        """Request a tunnel to a host: yields the bytes to send, then None for each read, and is sent the bytes read."""
         authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         yield f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{self.authorization}\r\n".encode()
         head = b""
@@ -52,11 +52,11 @@ class Proxy:
 
 
 def proxy_of(host: str, *, is_tls: bool) -> Proxy | None:
-    """The proxy through which a host is reached; None if it is reached directly. Raises `UsageError`."""
+    """The proxy for a host; None for a direct connection. Raises `UsageError` for an invalid setting."""
     url = next((os.environ[name] for name in _NAMES if os.environ.get(name)), None)
     if url is None or not is_tls:
         return None
-    from urllib.request import proxy_bypass  # not at the top: it loads much
+    from urllib.request import proxy_bypass  # imported here because it loads much
 
     if proxy_bypass(host):
         return None
@@ -79,14 +79,14 @@ def proxy_of(host: str, *, is_tls: bool) -> Proxy | None:
 
 
 def _bad_proxy() -> UsageError:
-    """The error for a setting that is not a proxy's address. It does not show it: it may have a password."""
+    """The error for a setting that is not a proxy's address. It hides the setting, which may contain a password."""
     return UsageError(
         "HTTPS_PROXY is not the address of an HTTP proxy; write, for example, http://proxy.example:3128"
     )
 
 
 def tls_context() -> ssl.SSLContext:
-    """The certificates to trust: those in the file of `AWS_CA_BUNDLE`, or the system's. Raises `UsageError`."""
+    """The trusted certificates: those in the file `AWS_CA_BUNDLE`, or the system's. Raises `UsageError`."""
     bundle = os.environ.get("AWS_CA_BUNDLE") or None
     try:
         return ssl.create_default_context(cafile=bundle)
@@ -95,7 +95,7 @@ def tls_context() -> ssl.SSLContext:
 
 
 def open_tunnel(connection: socket.socket, proxy: Proxy, host: str, port: int) -> None:
-    """Make a connection to a proxy one to a host."""
+    """Turn a connection to a proxy into one to a host."""
     steps = proxy.tunnel(host, port)
     connection.sendall(next(steps) or b"")
     try:
@@ -107,7 +107,7 @@ def open_tunnel(connection: socket.socket, proxy: Proxy, host: str, port: int) -
 
 
 async def connect_through(proxy: Proxy, host: str, port: int) -> socket.socket:
-    """A connection to a host, opened by a proxy, for the running event loop."""
+    """A socket connected to a host through a proxy, for the running event loop."""
     loop = asyncio.get_running_loop()
     connection = await _connect(proxy, loop)
     try:
@@ -125,7 +125,7 @@ async def connect_through(proxy: Proxy, host: str, port: int) -> socket.socket:
 
 
 async def _connect(proxy: Proxy, loop: asyncio.AbstractEventLoop) -> socket.socket:
-    """A connection to the first address of a proxy that takes one."""
+    """A connection to the first of a proxy's addresses that accepts one."""
     failure: OSError | None = None
     infos = await loop.getaddrinfo(proxy.host, proxy.port, type=socket.SOCK_STREAM)
     for family, kind, protocol, _, address in infos:

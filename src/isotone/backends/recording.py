@@ -1,4 +1,4 @@
-"""Record and replay: an engine's answers in a file, for tests that run without the engine.
+"""Records an engine's answers in a file, and replays them, for tests that run without the engine.
 
     {"isotone tape": 1}
     {"operation": "GetItem", "request": {…}, "response": {…}}
@@ -24,17 +24,17 @@ import msgspec
 from isotone.backends.http_messages import error_of
 from isotone.backends.interface import AsyncBackend, Backend, Native, Request, Response, as_text
 from isotone.errors import ApiError, UsageError
-from isotone.file_lock import open_locked
+from isotone.file_lock import check_in_place, open_locked
 from isotone.output_paths import OutputPath, check_output
 
 _PART: Final = ".part"
 _HEADER: Final = {"isotone tape": 1}
-# Members that differ in every run, or with observers.
+# Members that differ in every run, or depend on observers.
 _IGNORED: Final = ("ClientRequestToken", "ReturnConsumedCapacity")
 
 
 class TapeWriter:
-    """A tape that is being written. The file gets its name when it is closed."""
+    """A tape that is being written. The file appears under its name when it is closed."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self._path = Path(path)
@@ -45,6 +45,7 @@ class TapeWriter:
         self._file = open_locked(self._unfinished)
         self._file.truncate(0)
         self._lock = Lock()
+        self._size = 0
         self._write(_HEADER)
 
     def answered(self, operation: str, request: Request, response: Response) -> None:
@@ -58,18 +59,20 @@ class TapeWriter:
 
     def _write(self, line: Mapping[str, Any]) -> None:
         with self._lock:
-            self._file.write(msgspec.json.encode(line) + b"\n")
+            self._size += self._file.write(msgspec.json.encode(line) + b"\n")
 
     def close(self) -> None:
         """Finish the tape. Closing twice does nothing."""
         with self._lock:
-            if not self._file.closed:
+            if self._file.closed:
+                return
+            with self._file:
                 self._file.flush()
+                check_in_place(self._file, self._unfinished, self._size)
                 if os.name == "nt":
-                    self._file.close()  # an open file cannot be renamed there
-                check_output(self._output)  # somebody may have put another file there meanwhile
+                    self._file.close()  # Windows cannot rename an open file
+                check_output(self._output)  # again: another file may have appeared there
                 self._unfinished.replace(self._path)
-                self._file.close()
 
 
 class Recorder(Native):
@@ -117,7 +120,7 @@ class AsyncRecorder(Native):
 
 
 class Player(Native):
-    """A `Backend` that answers from a tape; raises `UsageError` for a request that is not on it."""
+    """A `Backend` that answers from a tape; raises `UsageError` for a request that was not recorded."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self._path = Path(path)
@@ -163,7 +166,7 @@ class Player(Native):
 
     @property
     def unused(self) -> int:
-        """Recorded calls that were not made."""
+        """The number of recorded calls that were not replayed."""
         return sum(map(len, self._answers.values()))
 
     def close(self) -> None:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 from isotone.backends.connections import Pool
 from isotone.backends.endpoint import Endpoint, Timeouts
-from isotone.backends.http_messages import Conversation, HttpReply, encode_request
+from isotone.backends.http_messages import HttpCodec, HttpReply, encode_request
 from isotone.backends.interface import Native, Request, Response
 from isotone.backends.request_retries import Retries
 from isotone.backends.signing import STREAM_OPERATIONS
@@ -24,7 +23,7 @@ from isotone.errors import ApiError, ConnectionFailed
 class Remote(Native):
     """The `Backend` of an endpoint. Nothing is connected before the first request."""
 
-    __slots__ = ("_conversation", "_pool", "_retries", "_sleep", "_streams")
+    __slots__ = ("_codec", "_pool", "_retries", "_sleep", "_streams")
     takes_json = True
 
     def __init__(
@@ -36,7 +35,7 @@ class Remote(Native):
         connections: int = 10,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._conversation: Conversation = endpoint.conversation()
+        self._codec: HttpCodec = endpoint.codec()
         self._pool = Pool(endpoint, timeouts or Timeouts(), connections)
         self._retries = retries or Retries()
         self._sleep = sleep
@@ -48,7 +47,7 @@ class Remote(Native):
             )
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
-        """Answer one action; raises `ApiError`, or `ConnectionFailed` where there was no answer."""
+        """Answer one action; raises `ApiError`, or `ConnectionFailed` if there was no answer."""
         if self._streams is not None and operation in STREAM_OPERATIONS:
             return self._streams.execute(operation, request, deadline)
         body = encode_request(operation, request)
@@ -64,12 +63,12 @@ class Remote(Native):
 
     def get(self, path: str) -> HttpReply:
         """The answer to a GET, which is neither signed nor retried; raises `ConnectionFailed`."""
-        return self._exchange(self._conversation.question(path))
+        return self._exchange(self._codec.get(path))
 
     def attempt(self, operation: str, body: bytes) -> Response:
         """Send a request, encoded by `encode_request`, once; raises as `execute` does, without retries."""
-        reply = self._exchange(self._conversation.message(operation, body))
-        return self._conversation.answer(reply)
+        reply = self._exchange(self._codec.message(operation, body))
+        return self._codec.answer(reply)
 
     def _exchange(self, message: bytes) -> HttpReply:
         connection = self._pool.take()
@@ -90,10 +89,5 @@ class Remote(Native):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -1,8 +1,8 @@
-"""Which requests may be sent again after their answer was lost, because a second execution changes nothing.
+"""For Alternator: which requests may go to another node after a lost answer, because repeating them changes nothing.
 
-A lost answer leaves it open whether the request was executed. Reads can be repeated, and so can writes whose effect
-and answer do not depend on what is stored: puts and deletes without a condition, updates that only set values, batches,
-and transactions, which carry a token.
+After a lost answer it is unknown whether the request was executed. Reads can be repeated. So can writes whose effect
+and answer do not depend on the stored item: puts and deletes without a condition, updates that only set values,
+batches, and transactions, which carry a token.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from isotone.backends.interface import Request, as_text
 
 _READING: Final = ("Get", "BatchGet", "TransactGet", "Query", "Scan", "Search", "List", "Describe")
 _TABLES: Final = frozenset(("CreateTable", "DeleteTable", "UpdateTable", "UpdateTimeToLive"))
-"""The table is made once; the second request is answered with an error that says so."""
+"""They take effect once; a second request gets an error that says so."""
 _TAGS: Final = frozenset(("TagResource", "UntagResource"))
 _CONDITIONS: Final = ("ConditionExpression", "Expected")
 _PATH: Final = r"[\w#.]+"
@@ -27,7 +27,7 @@ _ONLY_SETS: Final = re.compile(
 
 
 def is_repeatable(operation: str, request: Request) -> bool:
-    """Whether a second execution of a request changes nothing, and is answered as the first.
+    """Whether a second execution of a request changes nothing and has the same answer.
 
     >>> is_repeatable("PutItem", {"TableName": "t", "Item": {}})
     True
@@ -50,7 +50,7 @@ def _is_select(statement: Mapping[str, Any]) -> bool:
 
 
 def _depends(request: Request) -> bool:
-    """Whether the effect or the answer of a write depends on the item that it finds."""
+    """Whether the effect or the answer of a write depends on the stored item."""
     returned = request.get("ReturnValues", "NONE")
     return any(request.get(each) for each in _CONDITIONS) or returned in ("ALL_OLD", "UPDATED_OLD")
 

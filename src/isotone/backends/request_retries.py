@@ -1,9 +1,8 @@
 """Retries of failed requests: which errors are retried, after what delay, and when to give up.
 
-Nothing here sleeps. `remote` and `async_remote` ask `Attempts` after a failed request, and sleep.
+Nothing here sleeps. `remote` and `async_remote` ask `Attempts` for the delay after a failed request, and sleep.
 
-Everything that backs off takes its delays from `full_jitter`, also the pauses of the model and the structures, for
-which `model.store` sleeps.
+All delays come from `full_jitter`, including the pauses of the model and the structures (`tables.retries`).
 
 A write whose answer was lost may have been executed. Like AWS's SDKs, Isotone retries it: a repeated put or
 delete has the same effect, and a transaction carries a token that prevents a second execution. An update
@@ -37,7 +36,7 @@ THROTTLES: Final = (
     RequestLimitExceeded,
     ThrottlingException,
 )
-"""The errors by which a table throttles; after such an error, nothing of a batch was processed."""
+"""The errors of a throttling table; after such an error, nothing of a batch was processed."""
 
 _RETRYABLE: Final = frozenset(
     (
@@ -50,15 +49,15 @@ _RETRYABLE: Final = frozenset(
 )
 
 
-_MOST_DOUBLINGS: Final = 30  # a float cannot be doubled for ever
+_MOST_DOUBLINGS: Final = 30  # doubling a float forever would overflow
 
 
-# Errors after which a whole call may succeed later, though the request is not retried at once.
+# Errors after which a call may succeed later, though the request is not retried at once.
 _TRANSIENT: Final = (
     BatchIncomplete,
     Contended,
     DeadlineExceeded,
-    LimitExceededException,  # by which streams throttle
+    LimitExceededException,  # the throttling error of streams
     StorageBusy,
     StorageFull,
 )
@@ -97,9 +96,8 @@ def is_transient(error: Exception) -> bool:
 class Retries:
     """How failed requests are retried.
 
-    `attempts` includes the first. The bound of the delays starts at `base` seconds and doubles up to
-    `longest`. All attempts of a request together take at most `within` seconds, or what is left until the
-    deadline of the store's call.
+    `attempts` includes the first. The bound of the delays starts at `base` seconds and doubles up to `longest`. All
+    attempts of a request together take at most `within` seconds, and end by the deadline of the store's call.
 
     >>> Retries(attempts=3).delay(3, ConnectionFailed("no")) is None
     True
@@ -119,7 +117,7 @@ class Retries:
     def delay(self, attempt: int, error: Exception, deadline: float | None = None) -> float | None:
         """Seconds to wait after attempt 1, 2, … failed; None if it should not be retried.
 
-        None also if the wait would end after the deadline, a time of `time.monotonic`.
+        Also None if the wait would end after the deadline, which is a time of `time.monotonic`.
         """
         if attempt >= self.attempts or not is_retryable(error):
             return None
@@ -133,7 +131,7 @@ class Retries:
         return full_jitter(attempt, first=self.base, longest=self.longest, random=self.random)
 
     def begin(self, deadline: float | None = None) -> Attempts:
-        """The attempts of a request that is sent now; its time ends at `deadline`, or after `within`."""
+        """Start counting the attempts of a request; its time ends at `deadline`, or after `within`."""
         return Attempts(self, deadline or time.monotonic() + self.within)
 
 
@@ -155,7 +153,7 @@ class Attempts:
         self._is_answer_lost = False
 
     def delay(self, error: Exception) -> float | None:
-        """Seconds to wait before the next attempt; None if there is none, and the error is to be raised."""
+        """Seconds to wait before the next attempt; None if there is none, and the error must be raised."""
         self._failed += 1
         if isinstance(error, ApiError) and error.status < 500:
             error.follows_lost_answer = self._is_answer_lost

@@ -4,8 +4,8 @@ A bucket is addressed by the path (`http://127.0.0.1:9000/bucket/key`), or by a 
 (`https://bucket.s3.eu-west-1.amazonaws.com/key`), as Amazon prefers. A bucket whose name has a dot fits no certificate, so
 over TLS it is addressed by the path.
 
-What is sent and what the answers mean is decided by `exchange/s3.py`, which belongs to the database; only
-`embedded.py` knows both.
+`exchange/s3.py`, which belongs to the database, decides what is sent and what the answers mean; only `embedded.py`
+imports both.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ AddressingStyle = Literal["auto", "path", "virtual"]
 _URL: Final = re.compile(r"(https?)://(\[[0-9a-fA-F:.]+\]|[^/?#@:\[\]]+)(?::([0-9]+))?/?")
 _AMAZON: Final = re.compile(r"s3[\w-]*(?:\.dualstack)?(?:\.([a-z0-9-]+))?\.amazonaws\.com(?:\.cn)?")
 _PORTS: Final = {"http": 80, "https": 443}
-_CONNECTIONS: Final = 2  # exports and imports are done in one thread
+_CONNECTIONS: Final = 2  # exports and imports run in one thread
 _RETRIED: Final = frozenset((408, 429))
 _MINUTES_OFF: Final = b"RequestTimeTooSkewed"
 _TOLERATED_SKEW: Final = 60.0  # seconds; a smaller difference cannot have caused the error
@@ -41,8 +41,8 @@ class S3:
     """An S3 endpoint, for the buckets of exports and imports: `isotone.open(path, s3=isotone.S3(url))`.
 
     `url` is `https://s3.eu-west-1.amazonaws.com`, or that of any server with S3's API. Without `region` and
-    `credentials`, both are found as for DynamoDB. `addressing_style` is "virtual" for Amazon and "path" for others,
-    unless it is given.
+    `credentials`, both are found as for DynamoDB. `addressing_style` is by default "virtual" for Amazon and "path" for
+    others.
     """
 
     url: str
@@ -54,7 +54,7 @@ class S3:
     timeouts: Timeouts | None = None
 
     def client(self) -> S3Client:
-        """The client that sends requests to it; raises `UsageError` for a malformed URL, and `NoCredentials`."""
+        """The client for this endpoint; raises `UsageError` for a malformed URL, and `NoCredentials`."""
         return S3Client(self)
 
 
@@ -99,9 +99,9 @@ class S3Client:
         headers: Mapping[str, str],
         body: bytes,
     ) -> HttpReply:
-        """Send a request, again if need be; raises `ConnectionFailed` if it is not answered.
+        """Send a request, with retries; raises `ConnectionFailed` if it is not answered.
 
-        An error is an answer, also one that remains after all retries.
+        An error of the service is an answer, even after all retries.
         """
         address, path = self._place(bucket, key)
         asked = "&".join(f"{_quoted(name)}={_quoted(query[name])}" for name in sorted(query))
@@ -125,7 +125,7 @@ class S3Client:
             self._closed.wait(delay)
 
     def close(self) -> None:
-        """Let all requests fail, now and later."""
+        """Make all requests fail, now and later."""
         self._closed.set()
         with self._lock:
             for connection in self._busy:
@@ -168,7 +168,7 @@ class S3Client:
         return reply
 
     def _is_worth_a_retry(self, reply: HttpReply) -> bool:
-        """Whether the same request may succeed later. If this machine's clock is wrong, the skew is recorded."""
+        """Whether the same request may succeed later. If this machine's clock is wrong, records the skew."""
         if reply.status >= 500 or reply.status in _RETRIED:
             return True
         if reply.status == 400:

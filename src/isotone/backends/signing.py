@@ -1,8 +1,8 @@
 """AWS Signature Version 4, for DynamoDB and for S3.
 
 DynamoDB's requests are all a POST of JSON to `/`: method, path and query are always the same, so the canonical request
-is five header lines and the hash of the body. Those of S3 differ in all of it. The signing key is derived once per day
-and credentials, the date formatted once per second.
+is five header lines and the hash of the body. In S3's requests all of these differ. The signing key is derived once per
+day and credentials, and the date formatted once per second.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SIGNED_WITH_TOKEN: Final = "content-type;host;x-amz-date;x-amz-security-token;x
 
 
 class _Signer:
-    """What both services share: the time, the scope, and the key of a day.
+    """The parts that both services share: the time, the scope, and the key of a day.
 
     `skew` is added to this machine's time to get the service's time.
     """
@@ -48,10 +48,10 @@ class _Signer:
         self.now = now
         self._stamp: tuple[int, str] = (-1, "")
         self._derived: tuple[tuple[str, Credentials], bytes] | None = None
-        self.skew = 0.0
+        self.skew: float = 0.0
 
     def time(self) -> float:
-        """The service's time: this machine's time and the known skew."""
+        """The service's time: this machine's time plus the known skew."""
         return self.now() + self.skew
 
     def _timestamp(self) -> str:
@@ -63,7 +63,7 @@ class _Signer:
     def _authorization(
         self, credentials: Credentials, stamp: str, signed: str, canonical: str
     ) -> str:
-        """The value of the Authorization header of a canonical request whose `signed` headers are named."""
+        """The Authorization header of a canonical request with these `signed` headers."""
         scope = f"{stamp[:8]}/{self._region}/{self._service}/aws4_request"
         hashed = hashlib.sha256(canonical.encode()).hexdigest()
         text = f"{_ALGORITHM}\n{stamp}\n{scope}\n{hashed}"
@@ -136,8 +136,8 @@ class S3Signer(_Signer):
     ) -> dict[str, str]:
         """All headers of a request, by lower-case names.
 
-        `path` and `query` are encoded already, and the query is in the order of its names. `headers` has `host`, and
-        whatever else is to be sent.
+        `path` and `query` must be encoded, and the query sorted by name. `headers` has `host`, and any others to be
+        sent.
         """
         credentials = self._credentials()
         stamp = self._timestamp()

@@ -1,6 +1,6 @@
 """The `isotone` command: serve a database, read and write it, check it.
 
-`program.COMMANDS` lists the commands and their modules. A module is imported when one of its commands runs, so
+`program.COMMANDS` lists the commands and their modules. A module is imported only when one of its commands runs, so
 `isotone version` does not wait for the database.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line (by default that of the process) and return its exit code."""
+    """Run one command line (by default the process's own) and return its exit code."""
     from isotone.cli.program import run
 
     return run(argv)

@@ -1,4 +1,4 @@
-"""`isotone check`, `isotone repair` and `isotone version`: finds damage, saves what can be read, lists the versions."""
+"""`isotone check`, `isotone repair` and `isotone version`: finds damage, saves readable data, lists versions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from isotone.text_table import pluralized
 if TYPE_CHECKING:
     from isotone.backends import embedded
 
-# Errors advise to run a check. In a check it would be advice to do the same again.
+# Errors advise the user to run a check. During a check that advice is left out.
 _ADVICE: Final = re.compile(r"[:.,] (so it was not copied: )?`isotone check` ")
 
 # check
@@ -96,7 +96,7 @@ isotone check shop.db --quiet && isotone backup shop.db backup.db
 
 # repair
 
-_SHOWN: Final = 20  # losses that are printed where a report has them all
+_SHOWN: Final = 20  # printed losses, if there is a report with all of them
 
 
 def _repair_arguments(parser: argparse.ArgumentParser) -> None:
@@ -169,20 +169,37 @@ isotone repair shop.db repaired.db --report lost.jsonl
 # version
 
 _PACKAGES: Final = ("apsw", "msgspec", "httptools", "uvloop", "sortedcontainers")
+_OPTIONAL: Final = (
+    "pydantic",
+    "zlib-ng",
+    "boto3",
+    "aioboto3",
+    "numpy",
+    "pyarrow",
+    "opentelemetry-api",
+)
+
+
+def versions(*, optional: bool = False) -> dict[str, str]:
+    """Package → version, of Isotone, Python and what they use; with those of the extras, if wanted."""
+    names = (*_PACKAGES, *_OPTIONAL) if optional else _PACKAGES
+    found = {"isotone": isotone.__version__, "python": sys.version.split()[0]}
+    return found | {name: _version_of(name) for name in names}
 
 
 def _version_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--short", action="store_true", help="only Isotone's version")
+    parser.add_argument("--json", action="store_true", help="print the versions as JSON")
 
 
 def _version(arguments: argparse.Namespace) -> int:
     if arguments.short:
-        print(isotone.__version__)
-        return 0
-    print(f"isotone {isotone.__version__}")
-    print(f"python {sys.version.split()[0]}")
-    for name in _PACKAGES:
-        print(f"{name} {_version_of(name)}")
+        print(json.dumps(isotone.__version__) if arguments.json else isotone.__version__)
+    elif arguments.json:
+        print(json.dumps(versions()))
+    else:
+        for name, number in versions().items():
+            print(f"{name} {number}")
     return 0
 
 
@@ -198,6 +215,7 @@ VERSION: Final = Command(
     examples="""
 isotone version
 isotone version --short
+isotone version --json
 """,
     add_arguments=_version_arguments,
     run=_version,

@@ -4,7 +4,7 @@
     placed_at begins_with 2020            placed_at between 2020-01-11 and 2020-02-01
     total > 10                            gift exists              note missing
 
-`and` joins them. `query_plan` makes the request of them.
+`and` joins them. `query_plan` turns them into a request.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ConditionWords(NamedTuple):
 
 
 def parse_conditions(words: Sequence[str]) -> list[ConditionWords]:
-    """The conditions in the words of a command line; a condition may be one word or several."""
+    """The conditions in the words of a command line; a condition may take one word or several."""
     return [_parse(piece) for text in _gather(words) for piece in _split(text)]
 
 
@@ -60,7 +60,7 @@ def _is_whole(text: str) -> bool:
 
 
 def _split(text: str) -> list[str]:
-    """The conditions of a text; the `and` of a `between` joins its bounds, not conditions."""
+    """Split a text at the `and`s between conditions, but not at the `and` of a `between`."""
     pieces: list[str] = []
     for piece in _AND.split(text):
         if pieces and _lacks_bound(pieces[-1]):

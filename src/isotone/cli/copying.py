@@ -12,7 +12,7 @@ import msgspec
 from isotone import moving
 from isotone.cli.database import ADDRESSES, check_exists
 from isotone.cli.jobs import add_result_arguments, add_state_arguments, interrupted, running_job
-from isotone.cli.program import Command, complain
+from isotone.cli.program import Command, print_error
 from isotone.cli.progress import ProgressOutput, progress_output
 from isotone.error_text import error_text
 from isotone.errors import IsotoneError, UsageError
@@ -22,7 +22,7 @@ from isotone.values.types import AttributeValue
 
 _NOT_EQUAL: Final = 1
 _NOT_COMPARED: Final = 2
-_WIDEST: Final = 60  # characters of a value that is shown
+_WIDEST: Final = 60  # characters of a value that are shown
 _CAUGHT_UP: Final = "caught up"
 _STATES: Final = {"copy": "copying", "follow": "following", "compare": "comparing"}
 
@@ -83,7 +83,7 @@ def _copy(arguments: argparse.Namespace) -> int:
         _confirm_no_writers(arguments)
     follows = arguments.live and not (arguments.cut_over or arguments.until_caught_up)
     with running_job("copy", arguments) as (job, output):
-        showing = _Showing(output, arguments)
+        showing = _CopyOutput(output, arguments)
         job.watch(showing)
         done: moving.Copied = job.run(
             moving.copy,
@@ -106,12 +106,12 @@ def _copy(arguments: argparse.Namespace) -> int:
             on_complete=showing.end,
             stop=job.stop,
         )
-        if not done.is_complete:  # otherwise it has been reported
+        if not done.is_complete:  # otherwise the result is already printed
             showing.end(done)
     if job.state == "stopped" and not done.is_caught_up:
         return interrupted(done.state, ", because one side is in memory")
     if arguments.cut_over and not done.is_complete and not done.is_dry_run:
-        complain(
+        print_error(
             "the tables differ: something still writes to the source, or has written to the target; "
             "stop it and cut over again"
         )
@@ -119,8 +119,8 @@ def _copy(arguments: argparse.Namespace) -> int:
     return 0
 
 
-class _Showing:
-    """Shows how far a copy is, and how it ended."""
+class _CopyOutput:
+    """Shows the progress of a copy, and its result."""
 
     def __init__(self, output: ProgressOutput, arguments: argparse.Namespace) -> None:
         self._output = output
@@ -131,13 +131,14 @@ class _Showing:
         state = _STATES.get(progress.phase, progress.phase)
         if progress.phase == "follow" and progress.is_caught_up:
             state = _CAUGHT_UP
-        # That a live copy follows, and that it is caught up, is said at once, but not each of its later waves.
+        # A live copy reports once that it follows and once that it has caught up, not at each later
+        # change.
         is_new = progress.phase == "follow" and (progress.table, state) not in self._seen
         self._seen.add((progress.table, state))
         self._output.show(progress, _members(progress), state=state, at_once=is_new)
 
     def end(self, done: moving.Copied) -> None:
-        """Print the result, before the state of a complete copy is forgotten."""
+        """Print the result, before the state of a complete copy is deleted."""
         arguments = self._arguments
         self._output.end(_state_of(done), _summary(done))
         if arguments.json:
@@ -186,7 +187,7 @@ def _print_copied(done: moving.Copied, arguments: argparse.Namespace) -> None:
         if done.is_dry_run:
             print(f"{name}: about {pluralized(progress.of_items, 'item')} would be copied")
         else:
-            print(f"{progress}, {_seconds(progress.seconds)}")
+            print(f"{progress}, {progress.seconds:,.1f} s")
     if done.dollars is not None:
         print(f"about ${done.dollars:,.2f} at Amazon, on demand by the prices of us-east-1")
     for comparison in done.comparisons.values():
@@ -196,10 +197,6 @@ def _print_copied(done: moving.Copied, arguments: argparse.Namespace) -> None:
     if arguments.until_caught_up and done.is_caught_up:
         print("all changes are applied: --live follows on, and --cut-over ends the copy")
     sys.stdout.flush()
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:,.1f} s"
 
 
 def _json_of(done: moving.Copied) -> str:
@@ -222,7 +219,7 @@ def _plain(dataclass: Any) -> Any:
 
 
 def _never(_: object) -> bool:
-    """A live copy follows until it is stopped."""
+    """Never ends a live copy: it follows until it is stopped."""
     return False
 
 
@@ -231,11 +228,11 @@ def _silent(_: object) -> None:
 
 
 def _note(text: str) -> None:
-    complain(f"note: {text}")
+    print_error(f"note: {text}")
 
 
 def _confirm_no_writers(arguments: argparse.Namespace) -> None:
-    """Ask whether the writers have stopped; raises `UsageError` if not, or if nobody can be asked."""
+    """Ask whether the writers have stopped; raises `UsageError` if not, or if there is no terminal to ask at."""
     if arguments.yes:
         return
     if not sys.stdin.isatty():
@@ -255,7 +252,7 @@ def _diff(arguments: argparse.Namespace) -> int:
     try:
         report = _compare(arguments)
     except IsotoneError as error:
-        complain(error_text(error))
+        print_error(error_text(error))
         return _NOT_COMPARED
     if arguments.json:
         print(_json_of_diff(report))
@@ -326,7 +323,7 @@ def _shown(value: AttributeValue | None) -> str:
 
 
 def _tables(words: list[str]) -> Mapping[str, str] | None:
-    """The tables that a command line names; None for all."""
+    """The tables that a command line names; None for all tables."""
     names: dict[str, str] = {}
     for word in words:
         name, _, to = word.partition("=")

@@ -1,4 +1,4 @@
-"""The database that a command works on: a file opened in this process, or a server elsewhere."""
+"""The database of a command: a file opened in this process, or a server elsewhere."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ MEMORY: Final = ":memory:"
 ADDRESSES: Final = (
     "a file, http://…, https://…, dynamodb://region, alternator://… or azure-table://…"
 )
-"""What may be given where any engine will do, for `--help`."""
+"""The addresses of all engines, for `--help`."""
 
-_ATTEMPTS: Final = 4  # of a request to a server; few, because a user is waiting at a terminal
+_ATTEMPTS: Final = 4  # of a request to a server; few, because a user is waiting at the terminal
 
 
 def check_exists(address: str, hint: str = "") -> None:
-    """Raise `UsageError` for a file that does not exist or is empty, which opening would make a database."""
+    """Raise `UsageError` for a missing or empty file, which opening would turn into a database."""
     if not is_file(address):
         return
     if not Path(address).exists():
@@ -33,17 +33,17 @@ def check_exists(address: str, hint: str = "") -> None:
 
 
 def opened_file(arguments: argparse.Namespace) -> str | None:
-    """The file that a command has open, if it has one; inside the shell nobody has named it."""
+    """The file that a command works on, if there is one; inside the shell the user has not named it."""
     return file_of(getattr(arguments, "source", None))
 
 
 @contextlib.contextmanager
 def connect(source: str, *, create: bool = False) -> Iterator[Backend]:
-    """Open a file, or a server's address, for the length of the block.
+    """Open a file, or a server's address, for a `with` block.
 
-    A missing or an empty file is made a database only with `create`. Raises `UsageError` for one otherwise, and
-    `StorageError` for a file that cannot be opened. A server is not contacted before the first request, which
-    raises `ConnectionFailed` if it does not answer.
+    With `create`, a missing or empty file becomes a database; otherwise it raises `UsageError`. A file that cannot be
+    opened raises `StorageError`. A server is not contacted before the first request, which raises `ConnectionFailed` if
+    it does not answer.
     """
     if is_remote(source):
         from isotone.backends.opening import open_backend

@@ -124,7 +124,7 @@ def _subject(arguments: argparse.Namespace) -> Any:
 
 
 def _of_table(arguments: argparse.Namespace) -> tuple[str, dict[str, Any]]:
-    """A query of a table as `isotone query` makes it; without conditions, a scan."""
+    """The query that `isotone query` would send; a scan without conditions."""
     table = table_of(arguments.connection, arguments.what)
     more: dict[str, Any] = {"ConsistentRead": True} if arguments.consistent else {}
     if not arguments.conditions:
@@ -174,7 +174,7 @@ _OPERATORS: Final[dict[str, Callable[..., isotone.Condition]]] = {
 
 
 def _condition(pattern: Pattern[Any], condition: ConditionWords) -> isotone.Condition:
-    """A condition of the command line, on a field of the entity."""
+    """A command-line condition, on a field of the entity."""
     fields = pattern.schema.fields
     field = fields.get(condition.name)
     if field is None:

@@ -1,4 +1,4 @@
-"""`isotone export` and `isotone import`: a table's items to files, and from files into a table."""
+"""`isotone export` and `isotone import`: writes a table's items to files, and items from files into a table."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import msgspec
 from isotone import moving
 from isotone.cli.database import ADDRESSES, check_exists
 from isotone.cli.jobs import add_result_arguments, add_state_arguments, interrupted, running_job
-from isotone.cli.program import Command, complain, naming
+from isotone.cli.program import Command, naming, print_error
 from isotone.errors import UsageError
 from isotone.output_paths import STANDARD
 from isotone.text_table import pluralized
 
-_BAD_ROWS: Final = 1  # some rows were not imported
+_BAD_ROWS: Final = 1  # the exit code if some rows were not imported
 _FORMATS: Final = ("jsonl", "dynamodb-json", "ion", "csv", "parquet")
 
 
@@ -31,7 +31,7 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
     add("table", metavar="TABLE")
     to = "a file, a folder (with / at its end), or - for standard output, the default"
     add("target", metavar="TO", nargs="?", default=STANDARD, help=to)
-    add("--format", choices=_FORMATS, help="the format, if the name of TO does not tell")
+    add("--format", choices=_FORMATS, help="the format, if the name of TO does not print_result")
     add("--with-table", action="store_true", help="write the table's description beside the items")
     add("--force", action="store_true", help="replace an existing file")
     segments = "parts of the table that are read at the same time"
@@ -44,9 +44,9 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
 def _export(arguments: argparse.Namespace) -> int:
     check_exists(arguments.source)
     target = None if arguments.target == STANDARD else arguments.target
-    out = sys.stderr if target is None else sys.stdout  # the items are on the other
+    out = sys.stderr if target is None else sys.stdout  # the items are on standard output
 
-    def tell(done: moving.Exported) -> None:
+    def print_result(done: moving.Exported) -> None:
         output.end("complete" if done.is_complete else "interrupted", {"items": done.items})
         if arguments.json:
             out.write(_json_of(done) + "\n")
@@ -70,11 +70,11 @@ def _export(arguments: argparse.Namespace) -> int:
             state=arguments.state,
             restart=arguments.restart,
             progress=job.report,
-            on_complete=tell,
+            on_complete=print_result,
             stop=job.stop,
         )
-        if not done.is_complete:  # otherwise it has been reported
-            tell(done)
+        if not done.is_complete:  # otherwise the result is already printed
+            print_result(done)
     return interrupted(done.state) if job.state == "stopped" else 0
 
 
@@ -106,7 +106,7 @@ def _import_arguments(parser: argparse.ArgumentParser) -> None:
     add("source", metavar="FROM", help="a file, a folder with exports, or - for standard input")
     add("target", metavar="TARGET", help=ADDRESSES)
     add("table", metavar="TABLE")
-    add("--format", choices=_FORMATS, help="the format, if the name of FROM does not tell")
+    add("--format", choices=_FORMATS, help="the format, if the name of FROM does not print_result")
     types = "types of CSV columns: S, N, B, BOOL or JSON, as in total:N,paid:BOOL"
     add("--types", metavar="NAME:TYPE,…", help=types)
     key = "make the table if it is missing, with this partition key; :N is a number, :B binary"
@@ -125,11 +125,11 @@ def _import(arguments: argparse.Namespace) -> int:
     if not makes_table:
         check_exists(arguments.target, "; isotone create makes it, or --key here")
 
-    def tell(done: moving.Imported) -> None:
+    def print_result(done: moving.Imported) -> None:
         members = {"items": done.items, "deleted": done.deleted, "bad": done.bad}
         output.end("complete" if done.is_complete else "interrupted", members)
         for text in () if arguments.quiet else done.missing:
-            complain(f"note: {text}")
+            print_error(f"note: {text}")
         if arguments.json:
             print(_json_of(done))
         elif not arguments.quiet:
@@ -153,11 +153,11 @@ def _import(arguments: argparse.Namespace) -> int:
             state=arguments.state,
             restart=arguments.restart,
             progress=job.report,
-            on_complete=tell,
+            on_complete=print_result,
             stop=job.stop,
         )
-        if not done.is_complete:  # otherwise it has been reported
-            tell(done)
+        if not done.is_complete:  # otherwise the result is already printed
+            print_result(done)
     if job.state == "stopped":
         return interrupted(done.state)
     return _BAD_ROWS if done.bad else 0

@@ -1,4 +1,4 @@
-"""`isotone put`, `get`, `delete`: the items of a table; and `isotone call`, for any other request."""
+"""`isotone put`, `get` and `delete` for single items; `isotone call` for any other request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from isotone.backends.interface import Backend
-from isotone.cli.program import Command, complain
+from isotone.cli.program import Command, print_error
 from isotone.cli.progress import ProgressOutput, add_progress_argument, progress_output
 from isotone.cli.table_keys import key_from, table_of
 from isotone.errors import (
@@ -77,13 +77,13 @@ def _put(arguments: argparse.Namespace) -> int:
 
 
 Placed = tuple[int, Item]
-"""An item, and its line in a file, or its number in an array."""
+"""An item with its line in a file, or its number in an array."""
 
 
 def _put_from_file(
     connection: Backend, table: str, items: Sequence[Placed], output: ProgressOutput
 ) -> int:
-    """Write items in batches, in their order; returns their number. An error says which are written."""
+    """Write items in batches, in order; returns their number. An error says which items are written."""
     for first in range(0, len(items), BATCH_WRITE_ITEMS):
         batch = items[first : first + BATCH_WRITE_ITEMS]
         text = f"{table}: {first:,} of {pluralized(len(items), 'item')}"
@@ -93,7 +93,7 @@ def _put_from_file(
             try:
                 Runner(connection).run(write_batch([(table, put(item)) for _, item in batch]))
             except ValidationException:
-                # One of them is wrong, or two have the same key: a batch does not say which.
+                # One item is wrong, or two have the same key; a batch does not report which.
                 for _, item in batch:
                     connection.execute("PutItem", {"TableName": table, "Item": item})
                     first += 1
@@ -123,7 +123,7 @@ def _read(source: str) -> str:
 
 
 def _items_in(text: str) -> Iterator[Placed]:
-    """The items of an array with their numbers, or those on each line with theirs, which an error names, too."""
+    """The items of an array or of the lines of a text, each with its number for error messages."""
     if text.lstrip().startswith("["):
         yield from _placed("item", enumerate(parse_json(text), 1), read_item)
         return
@@ -186,7 +186,7 @@ def _get(arguments: argparse.Namespace) -> int:
     }
     answer = arguments.connection.execute("GetItem", request)
     if "Item" not in answer:
-        complain(f"table {table.name} has no such item")
+        print_error(f"table {table.name} has no such item")
         return 1
     sys.stdout.write(item_text(answer["Item"], indented=not arguments.line) + "\n")
     return 0
@@ -221,7 +221,7 @@ def _delete(arguments: argparse.Namespace) -> int:
     request = {"TableName": table.name, "Key": key_from(table, arguments.key)}
     answer = arguments.connection.execute("DeleteItem", {**request, "ReturnValues": "ALL_OLD"})
     if "Attributes" not in answer:
-        complain(f"table {table.name} has no such item")
+        print_error(f"table {table.name} has no such item")
         return 1
     sys.stdout.write(item_text(answer["Attributes"]) + "\n")
     return 0

@@ -1,6 +1,6 @@
-"""Jobs on a terminal: a line of progress, and Ctrl-C, after which the same command continues.
+"""Runs jobs on a terminal: shows progress, and stops them at Ctrl-C so that the same command can continue.
 
-The first Ctrl-C lets a job end where it can be continued, the second one ends it at once.
+The first Ctrl-C lets a job end where it can be continued; the second one ends it at once.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from isotone.cli.program import INTERRUPTED, complain
+from isotone.cli.program import INTERRUPTED, print_error
 from isotone.cli.progress import ProgressOutput, add_progress_argument, progress_output
 from isotone.errors import IsotoneError
 from isotone.tables.jobs import Job
 
-_A_MOMENT: Final = 1.0  # seconds that a warning waits for the end of a job
+_A_MOMENT: Final = 1.0  # seconds that a warning is held back, in case the job ends
 
 
 def add_state_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of a command that can be continued."""
+    """Add the arguments of a command that can be continued."""
     add = parser.add_argument
     state = "where to keep the state of the job; by default in the user's folder for states"
     add("--state", metavar="FILE", help=state)
@@ -34,7 +34,7 @@ def add_state_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_result_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments that say what is printed."""
+    """Add the arguments that choose what is printed."""
     add_progress_argument(parser)
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -44,7 +44,7 @@ def add_result_arguments(parser: argparse.ArgumentParser) -> None:
 def running_job(
     command: str, arguments: argparse.Namespace
 ) -> Iterator[tuple[Job[Any], ProgressOutput]]:
-    """A job, and where its progress is shown; inside the block the first Ctrl-C stops it."""
+    """A job, and the output for its progress; inside the block the first Ctrl-C stops the job."""
     job: Job[Any] = Job()
     logger, warnings = logging.getLogger("isotone"), _Warnings(logging.WARNING)
     job.watch(warnings.print_older)
@@ -61,9 +61,9 @@ def running_job(
 
 
 class _Warnings(logging.Handler):
-    """Prints each warning of the database once: a full disk refuses thousands of writes for one reason.
+    """Prints each warning of the database once: a full disk can refuse thousands of writes.
 
-    A warning is printed a moment later: if the job ends meanwhile, its error may say the same.
+    A warning is held back for a moment: if the job ends meanwhile, its error may say the same.
     """
 
     def __init__(self, level: int) -> None:
@@ -78,15 +78,15 @@ class _Warnings(logging.Handler):
             self._waiting[text] = time.monotonic()
 
     def print_older(self, _: object) -> None:
-        """Print the warnings after which the job went on."""
+        """Print the warnings that have been held back long enough."""
         self._print_until(time.monotonic() - _A_MOMENT)
 
     def print_all(self) -> None:
-        """Print the warnings that are left."""
+        """Print the remaining warnings."""
         self._print_until(math.inf)
 
     def forget(self, reason: str) -> None:
-        """Do not print the warnings that give this reason, which the error of the command gives."""
+        """Drop the warnings with this reason, because the error of the command contains it."""
         with self._guard():
             self._waiting = {
                 text: at for text, at in self._waiting.items() if not reason or reason not in text
@@ -98,11 +98,11 @@ class _Warnings(logging.Handler):
             for text in due:
                 del self._waiting[text]
         for text in due:
-            complain(text)
+            print_error(text)
 
     @contextmanager
     def _guard(self) -> Iterator[None]:
-        """The lock under which the logging package calls `emit`."""
+        """The lock that the logging package holds while it calls `emit`."""
         self.acquire()
         try:
             yield
@@ -111,17 +111,17 @@ class _Warnings(logging.Handler):
 
 
 def interrupted(state: Path | None, reason: str = "") -> int:
-    """Say how an interrupted job is continued, or the reason why it cannot be; returns the exit code."""
+    """Print how an interrupted job is continued, or why it cannot be; returns the exit code."""
     if state is None:
-        complain(f"interrupted; nothing remembers where it was{reason}")
+        print_error(f"interrupted; nothing remembers where it was{reason}")
     else:
-        complain(f"interrupted; the same command continues where it was ({state})")
+        print_error(f"interrupted; the same command continues where it was ({state})")
     return INTERRUPTED
 
 
 @contextmanager
 def _stopped_by_interrupt(stop: threading.Event) -> Iterator[None]:
-    """Let the first Ctrl-C inside the block set an event, and the second one raise `KeyboardInterrupt`."""
+    """Inside the block, the first Ctrl-C sets an event, and the second one raises `KeyboardInterrupt`."""
 
     def interrupt(_: int, __: FrameType | None) -> None:
         if stop.is_set():

@@ -17,7 +17,7 @@ from isotone.advisor.lint.settings import configured, selected
 from isotone.backends.addresses import is_remote
 from isotone.cli import modules
 from isotone.cli.database import connect
-from isotone.cli.program import Command, complain
+from isotone.cli.program import Command, print_error
 from isotone.error_text import error_text
 from isotone.errors import IsotoneError, UsageError
 
@@ -58,7 +58,7 @@ def _run(arguments: argparse.Namespace) -> int:
             return 0
         report = _report(arguments)
     except IsotoneError as error:
-        complain(error_text(error))
+        print_error(error_text(error))
         return _COULD_NOT_RUN
     print(_FORMS[arguments.format](report))
     return _FOUND if report.findings else 0
@@ -88,16 +88,16 @@ def _report(arguments: argparse.Namespace) -> LintReport:
 
 
 def _is_address(text: str) -> bool:
-    if text.endswith(".py"):  # refused as a module, with the name to write
+    if text.endswith(".py"):  # refused later, with the module's name to write instead
         return False
     return is_remote(text) or Path(text).is_file() or text == ":memory:" or text.endswith(".db")
 
 
 def _targets(text: str) -> Sequence[Any]:
-    """The module itself, so that its queries are found, too; or the names that are given in it."""
+    """The module itself, so that its queries are checked, too; or the names in it that the text lists."""
     if ":" in text:
         return [*modules.targets(text)]
-    modules.targets(text)  # which says what is wrong with the module
+    modules.targets(text)  # raises for a wrong module
     return [modules.load(text)]
 
 
@@ -108,7 +108,7 @@ def _store(address: str) -> Iterator[isotone.Store]:
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
-    """What is configured in pyproject.toml, and what the command line adds."""
+    """The settings in pyproject.toml, with those of the command line."""
     settings = configured(Path.cwd())
     if arguments.select:
         settings = replace(settings, select=selected(arguments.select.split(",")))

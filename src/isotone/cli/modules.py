@@ -1,4 +1,4 @@
-"""What MODULE:NAME on a command line means: a module of the user's program, what is in it, and its store."""
+"""Resolves MODULE:NAME on a command line: a module of the user's program, an object in it, and its store."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ from isotone.cli.database import check_exists
 from isotone.errors import UsageError
 
 _WALK_MAP: Final = 64 << 20
-_HIDDEN_FRAMES: Final = (__file__, importlib.__file__, "<frozen ")  # left out of tracebacks
+# frames that are left out of tracebacks
+_HIDDEN_FRAMES: Final = (__file__, importlib.__file__, "<frozen ")
 
 
-def look_here_first() -> None:
+def import_from_current_directory() -> None:
     """Import modules from the current directory before others."""
     sys.path.insert(0, str(Path.cwd()))
 
 
 def load(name: str, hint: str = "") -> ModuleType:
-    """A module, looked for in the current directory first; raises `UsageError` if it cannot be imported.
+    """Import a module, from the current directory first; raises `UsageError` if it cannot be imported.
 
-    `hint` is what follows the module's name on the command line, for advice.
+    `hint` is the text after the module's name on the command line, for the error message.
     """
     if not all(name.split(".")):
         raise UsageError(f"{name!r} is not the name of a module; write MODULE, such as shop")
-    look_here_first()
+    import_from_current_directory()
     try:
         found = importlib.import_module(name)
-    except Exception as error:  # noqa: BLE001 - whatever the user's own code raises
+    except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
         if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
             raise UsageError(
                 f"there is no module {name!r} in {Path.cwd()}{_instead_of(name, hint)}"
@@ -46,7 +47,7 @@ def load(name: str, hint: str = "") -> ModuleType:
 
 
 def _instead_of(name: str, hint: str) -> str:
-    """What to write instead of the name of a file."""
+    """Advice for a name that is a file."""
     if name.endswith(".py"):
         return f"; write {name.removesuffix('.py')}{hint}"
     if Path(name).is_file():
@@ -55,7 +56,7 @@ def _instead_of(name: str, hint: str) -> str:
 
 
 def member(module: ModuleType, name: str) -> Any:
-    """What a module has under a name, which may have dots; raises `UsageError`."""
+    """The member of a module with a name, which may have dots; raises `UsageError`."""
     found: Any = module
     for part in name.split("."):
         if not hasattr(found, part):
@@ -74,7 +75,7 @@ def failed(what: str, error: Exception) -> UsageError:
 
 
 def _check_is_meant(found: ModuleType, name: str) -> None:
-    """Refuse a module of Python, such as `site`, if the user has a file of the same name."""
+    """Refuse one of Python's own modules, such as `site`, if the user has a file of the same name."""
     here = Path(f"{name.replace('.', '/')}.py").resolve()
     loaded = getattr(found, "__file__", None)
     if here.exists() and (loaded is None or Path(loaded).resolve() != here):
@@ -87,7 +88,7 @@ def _check_is_meant(found: ModuleType, name: str) -> None:
 
 
 def targets(text: str) -> list[isotone.Table | type[isotone.Entity]]:
-    """The tables and entities that MODULE or MODULE:NAME,NAME names: without names, all tables of a module.
+    """The tables and entities that MODULE or MODULE:NAME,NAME names; without names, all tables of the module.
 
     Raises `UsageError` if there are none.
     """
@@ -120,7 +121,7 @@ def _target(module: ModuleType, name: str) -> isotone.Table | type[isotone.Entit
 
 
 def _table_of(found: object) -> isotone.Table | None:
-    """A table itself, or that of an entity; None for anything else."""
+    """The table itself, or the table of an entity; None for any other object."""
     if isinstance(found, isotone.Table):
         return found
     is_entity = isinstance(found, type) and issubclass(found, isotone.Entity)
@@ -130,10 +131,10 @@ def _table_of(found: object) -> isotone.Table | None:
 
 @contextlib.contextmanager
 def connect_store(address: str, table_prefix: str) -> Iterator[isotone.Store]:
-    """Open a store for a walk over a whole table, for the length of the block.
+    """Open a store for a walk over a whole table, for a `with` block.
 
-    Of a file, which must exist, only a part is mapped into memory, or the walk would map it all. Its writes do not wait
-    for the disk: a power cut takes back the last ones together with the saved position.
+    An existing file is mapped into memory only in part, because a walk would map all of it. Its writes do not wait for
+    the disk: a power cut undoes the last ones together with the saved position.
     """
     if not is_file(address):
         with isotone.connect(address, table_prefix=table_prefix) as store:

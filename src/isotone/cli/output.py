@@ -1,4 +1,4 @@
-"""What commands show on a terminal: items, as a table or as JSON, and a line of progress on standard error."""
+"""The output of commands on a terminal: items as a table or as JSON, and a line of progress on standard error."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from isotone.text_table import aligned, cell, printable
 from isotone.values.notation import item_text, value_text
 from isotone.values.types import AttributeValue, Item
 
-_SAMPLE: Final = 200  # items that decide on columns and their widths
+_SAMPLE: Final = 200  # items from which the columns and their widths are chosen
 _ERASE: Final = "\r\x1b[K"  # erases the current line
-_EVERY: Final = 0.5  # seconds between two texts of a live line
+_EVERY: Final = 0.5  # seconds between two updates of a live line
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:
-    """The argument that chooses the form."""
+    """Add the argument that chooses the format of items."""
     parser.add_argument(
         "--format",
         choices=tuple(_WRITERS),
@@ -29,7 +29,7 @@ def add_format(parser: argparse.ArgumentParser) -> None:
 
 
 def write_items(items: Iterable[Item], form: str, first: Sequence[str] = ()) -> None:
-    """Print items as they come; `first` names the attributes that a table shows first."""
+    """Print items as they arrive; `first` names the attributes that come first in a table."""
     _WRITERS[form](items, first)
 
 
@@ -77,7 +77,7 @@ def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 def _columns(items: Sequence[Item], first: Sequence[str]) -> list[str]:
-    """The first ones that occur, then the others in the order in which they occur."""
+    """The columns: those of `first` that occur, then the others in order of occurrence."""
     seen = dict.fromkeys(name for item in items for name in item)
     return list(dict.fromkeys([name for name in first if name in seen] + list(seen)))
 

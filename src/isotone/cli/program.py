@@ -3,8 +3,8 @@
 0    success         1    failure; one sentence on standard error says why
 2    a wrong command line        130  interrupted
 
-A wrong command line is one that the parser refuses. A value that is refused later, such as the name of a table that is not
-there, is a failure. A command that says with 1 what it has found (diff, lint, verify, rewrite) has 2 for every failure.
+A wrong command line is one that the parser refuses. A value that is refused later, such as the name of a missing table,
+is a failure. Commands that return 1 for findings (diff, lint, verify, rewrite) return 2 for every failure.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LONGEST: Final = 10_000  # characters of an error
 
 
 class Command(NamedTuple):
-    """A command, as its module declares it. `creates`: the file, if it does not exist."""
+    """A command, as its module declares it. `creates`: it creates a missing file."""
 
     summary: str
     examples: str
@@ -40,7 +40,7 @@ class Command(NamedTuple):
 class CommandEntry(NamedTuple):
     """A line of `isotone --help`, and the module of the command.
 
-    `opens`: the command takes FILE_OR_URL first. In the shell it works without it.
+    `opens`: the command's first argument is FILE_OR_URL; in the shell it is left out.
     """
 
     module: str
@@ -86,6 +86,8 @@ COMMANDS: Final = {
     "compact": CommandEntry("backups", "give a file's free space back to the disk"),
     "check": CommandEntry("checking", "verify a file: structure, indexes, counts"),
     "repair": CommandEntry("checking", "save what a damaged file has into a new one"),
+    "doctor": CommandEntry("doctor", "print what a bug report needs"),
+    "completion": CommandEntry("completion", "print the script that completes words in a shell"),
     "version": CommandEntry("checking", "print versions"),
 }
 
@@ -108,7 +110,7 @@ FILE_OR_URL is a database file, or an address such as http://localhost:8000.
 
 
 def run(argv: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit code. Does not raise for errors of the user."""
+    """Run one command line and return its exit code. The user's errors do not raise."""
     _replace_closed_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     if not words or words[0] in ("-h", "--help", "help"):
@@ -125,20 +127,20 @@ def _print_overview() -> int:
 
 
 def overview() -> str:
-    """What `isotone --help` prints."""
-    lines = [f"  {name:<10}{entry.summary}" for name, entry in COMMANDS.items()]
+    """The text of `isotone --help`."""
+    lines = [f"  {name:<11}{entry.summary}" for name, entry in COMMANDS.items()]
     return "\n".join([_INTRODUCTION, "commands:", *lines, "", _FIRST_STEPS])
 
 
 class _CommandParser(argparse.ArgumentParser):
-    """A parser that refuses words in one sentence, as every other error is reported, without the usage."""
+    """A parser that reports errors in one sentence without the usage, like all other errors."""
 
     def error(self, message: str) -> NoReturn:
-        complain(f"{message}{self._near(message)}; {self.prog} --help explains the command")
+        print_error(f"{message}{self._near(message)}; {self.prog} --help explains the command")
         self.exit(WRONG_USAGE)
 
     def _near(self, message: str) -> str:
-        """The option that an unknown one may stand for."""
+        """Suggests the option that an unknown one may stand for."""
         _, _, unknown = message.partition("unrecognized arguments: ")
         for word in unknown.split():
             near = get_close_matches(
@@ -169,7 +171,7 @@ def parser_of(name: str, *, inside_shell: bool = False) -> argparse.ArgumentPars
 
 
 def command_of(name: str) -> Command:
-    """A command. Its module is imported only now."""
+    """A command; imports its module."""
     module = importlib.import_module(f"isotone.cli.{COMMANDS[name].module}")
     command: Command = module.DEFINITIONS[name]
     return command
@@ -180,7 +182,7 @@ def _examples(text: str) -> str:
 
 
 def _run(name: str, words: list[str]) -> int:
-    if "\0" in "".join(words):  # typed in the shell, or by a program
+    if "\0" in "".join(words):  # possible in the shell, or if a program calls `run`
         raise UsageError("an argument has a NUL character, which no file, table or value may have")
     arguments = parser_of(name).parse_args(words)
     command = command_of(name)
@@ -196,20 +198,20 @@ def _guarded(action: Callable[[], int]) -> int:
     try:
         try:
             code = action()
-        except SystemExit:  # of argparse, which has written help or an error
+        except SystemExit:  # argparse has printed the help or an error
             sys.stdout.flush()
             raise
         sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
         notes = getattr(interrupt, "__notes__", ())
         if notes:
-            complain("; ".join(("interrupted", *notes)))
+            print_error("; ".join(("interrupted", *notes)))
         return INTERRUPTED
     except BrokenPipeError:  # the reader of the output has closed it
         _discard(sys.stdout)
         return 1
     except (IsotoneError, OSError, UnicodeError, RecursionError) as error:
-        complain(error_text(error, unnamed="standard input or output"))
+        print_error(error_text(error, unnamed="standard input or output"))
     else:
         return code
     try:
@@ -220,7 +222,7 @@ def _guarded(action: Callable[[], int]) -> int:
 
 
 def _replace_closed_streams() -> None:
-    """Make a standard stream that the caller has closed an empty one; Python has None for it."""
+    """Replace a standard stream that the caller has closed by an empty one; Python has None for it."""
     nothing = Path(os.devnull)
     if sys.stdin is None:
         sys.stdin = nothing.open(encoding="utf-8")
@@ -231,16 +233,16 @@ def _replace_closed_streams() -> None:
 
 
 def _discard(stream: TextIO) -> None:
-    """Let a stream go nowhere, so that Python does not fail again when it flushes at exit."""
-    with contextlib.suppress(OSError):  # a stream of a test has no file
+    """Redirect a stream to nowhere, so that Python does not fail again when it flushes the stream at exit."""
+    with contextlib.suppress(OSError):  # a test's stream has no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextlib.contextmanager
 def naming(path: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Name the file that the block writes in an error of the system that names none, such as that of a full disk.
+    """Add the name of the written file to a system error without one, such as that of a full disk.
 
-    None is standard output.
+    None stands for standard output.
     """
     try:
         yield
@@ -250,19 +252,19 @@ def naming(path: str | os.PathLike[str] | None) -> Iterator[None]:
         raise
 
 
-def complain(sentence: str) -> None:
+def print_error(sentence: str) -> None:
     """Print an error or a warning on one line of standard error."""
     line = " ".join(sentence.encode(errors="backslashreplace").decode().splitlines())
     shown = line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
     try:
         sys.stderr.write(f"isotone: {shown}\n")
         sys.stderr.flush()
-    except OSError:  # there is nobody to tell it to
+    except OSError:  # standard error is closed
         _discard(sys.stderr)
 
 
 def _unknown(name: str) -> int:
     near = get_close_matches(name, COMMANDS, n=1)
     hint = f"did you mean {near[0]}?" if near else "isotone --help lists all commands"
-    complain(f"there is no command {name!r}; {hint}")
+    print_error(f"there is no command {name!r}; {hint}")
     return WRONG_USAGE

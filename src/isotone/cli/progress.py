@@ -1,11 +1,11 @@
-"""How long commands show their progress: `--progress`, a live line, a line a minute, or JSON for scripts.
+"""Shows the progress of commands: `--progress`, a live line, a line a minute, or JSON for scripts.
 
     with progress_output("copy", arguments) as output:
         moving.copy(…, progress=output.show)
 
-All of it is on standard error. On a terminal one line changes. Elsewhere the first line comes when the command has run for
-a few seconds, and then one a minute, so that a log says that it lives. With `--progress json` each line is an object, at
-most one a second for each table; `state` says what the command does.
+All output is on standard error. On a terminal, one line is updated. Elsewhere, the first line comes after a few
+seconds, and then one a minute, so that a log shows that the command is alive. With `--progress json` each line is an
+object, at most one a second for each table; `state` says what the command is doing.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from isotone.cli.output import LiveLine
 
 Kind = Literal["auto", "lines", "json", "none"]
 
-FIRST_LINE: Final = 5.0  # seconds until the first line where standard error is no terminal
+FIRST_LINE: Final = 5.0  # seconds until the first line, if standard error is no terminal
 LINE_EVERY: Final = 60.0
 _JSON_EVERY: Final = 1.0
 
 
 def add_progress_argument(parser: argparse.ArgumentParser) -> None:
-    """The argument that says how progress is shown."""
+    """Add the argument that chooses how progress is shown."""
     parser.add_argument(
         "--progress",
         choices=("auto", "lines", "json", "none"),
@@ -41,7 +41,7 @@ def add_progress_argument(parser: argparse.ArgumentParser) -> None:
 class ProgressOutput:
     """Shows the progress of a command until the end of a `with` block.
 
-    `first` are the seconds until the first line where standard error is no terminal.
+    `first` is the number of seconds until the first line, if standard error is no terminal.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class ProgressOutput:
 
     @property
     def is_live(self) -> bool:
-        """Whether one line of a terminal changes."""
+        """Whether a line on a terminal is updated."""
         return self._line is not None
 
     def show(
@@ -83,9 +83,9 @@ class ProgressOutput:
         state: str = "running",
         at_once: bool = False,
     ) -> None:
-        """Show a text, or an object by its text and its members; `at_once` if it is not to wait for its turn.
+        """Show a text, or an object by its text and its members; with `at_once`, without waiting for the next update.
 
-        `members` are those of the JSON, if they are not those of the object.
+        `members` are the members of the JSON, unless they are the object's own.
         """
         if self._is_silent:
             return
@@ -101,7 +101,7 @@ class ProgressOutput:
             _print(str(progress))
 
     def end(self, state: str, members: Mapping[str, Any] | None = None) -> None:
-        """Say in JSON how the command ended."""
+        """Print in JSON how the command ended."""
         self.clear()
         if self._is_json:
             self._print_json(state, members or {})
@@ -130,7 +130,7 @@ class ProgressOutput:
 def progress_output(
     command: str, arguments: argparse.Namespace, *, first: float = FIRST_LINE
 ) -> ProgressOutput:
-    """The output that the arguments of a command ask for; `--quiet` prints no progress unless a kind of it is named."""
+    """The output that a command's arguments ask for; `--quiet` shows progress only if `--progress` is given."""
     kind: Kind = getattr(arguments, "progress", "auto")
     if kind == "auto" and getattr(arguments, "quiet", False):
         kind = "none"

@@ -1,7 +1,7 @@
 """Plans `isotone query` and `isotone scan`: which index, which key condition, which filter.
 
-A query uses the keys that answer most of its conditions: the table's or an index's. These become the key condition, which
-determines what is read. All others become the filter, which drops items after they were read.
+A query uses the key that answers most of its conditions, the table's or an index's. These conditions become the key
+condition, which determines what is read. All others become the filter, which drops items after they were read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FUNCTIONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class PlannedRead:
-    """The index and its key, or the table's, and the parameters of a query or scan."""
+    """The index (None: the table) and its key, with the parameters of a query or scan."""
 
     index: str | None
     key: KeyDescription
@@ -38,13 +38,13 @@ class PlannedRead:
 
 
 _Way: TypeAlias = tuple[str | None, KeyDescription, KeyPlan]
-"""An index, or None for the table, its key, and how it answers the conditions."""
+"""An index (None: the table), its key, and how the key answers the conditions."""
 
 
 def plan_query(
     table: TableDescription, conditions: Sequence[ConditionWords], index: str | None
 ) -> PlannedRead:
-    """The query for the conditions, on the named index or on the key that answers most of them."""
+    """Plan a query, on the named index or on the key that answers most conditions."""
     planner = KeyPlanner(_nodes(conditions, table))
     ways: list[_Way] = []
     for name in [index] if index else [None, *table.index_names]:
@@ -60,7 +60,7 @@ def plan_query(
 def plan_scan(
     table: TableDescription, conditions: Sequence[ConditionWords], index: str | None
 ) -> PlannedRead:
-    """The scan for the conditions."""
+    """Plan a scan with the conditions."""
     return _planned(index, key_of(table, index), (), _nodes(conditions, table))
 
 
@@ -71,7 +71,7 @@ def _rank(way: _Way) -> tuple[object, ...]:
 
 
 def _refusal(table: TableDescription, ways: Sequence[_Way]) -> str:
-    """Why no key can be queried for the conditions."""
+    """Why the conditions do not allow a query of any key."""
     for index, key, plan in ways:
         if not plan.is_scan:
             return (
@@ -114,7 +114,7 @@ def _nodes(conditions: Sequence[ConditionWords], table: TableDescription) -> lis
 
 
 def _node(condition: ConditionWords, types: Mapping[str, str]) -> ConditionNode:
-    """A condition as a tree; the values of key attributes have the type of the key."""
+    """A condition as a tree; values of key attributes get the type of the key."""
     name, operator = condition.name, condition.operator
     path = Path((name,))
     values = [

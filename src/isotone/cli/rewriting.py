@@ -1,4 +1,4 @@
-"""`isotone rewrite`: brings a table's items to the form that the program writes now."""
+"""`isotone rewrite`: converts a table's items to the form that the program writes now."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 import isotone
 from isotone.cli import modules
 from isotone.cli.database import ADDRESSES, check_exists
-from isotone.cli.program import INTERRUPTED, Command, complain
+from isotone.cli.program import INTERRUPTED, Command, print_error
 from isotone.cli.progress import ProgressOutput, add_progress_argument, progress_output
 from isotone.error_text import error_text
 from isotone.errors import IsotoneError, UsageError
@@ -21,8 +21,8 @@ from isotone.errors import IsotoneError, UsageError
 if TYPE_CHECKING:
     from isotone import Rewritten, Store, Undone
 
-_LEFT: Final = 1  # items that stay as they were
-_NOT_REWRITTEN: Final = 2  # a wrong command line, or a table that cannot be read
+_LEFT: Final = 1  # the exit code if some items could not be rewritten
+_NOT_REWRITTEN: Final = 2  # the exit code for a wrong command line, or a table that cannot be read
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +51,7 @@ def _run(arguments: argparse.Namespace) -> int:
     try:
         return _undo(arguments) if arguments.undo else _rewrite(arguments)
     except IsotoneError as error:
-        complain(error_text(error))
+        print_error(error_text(error))
         return _NOT_REWRITTEN
 
 
@@ -72,7 +72,7 @@ def _rewrite(arguments: argparse.Namespace) -> int:
                     done = _rewrite_one(store, entity, change, output, arguments)
                     results[entity.__name__] = done
         except KeyboardInterrupt:
-            complain("interrupted; the same command continues where it was")
+            print_error("interrupted; the same command continues where it was")
             return INTERRUPTED
     _print(results, is_json=arguments.json)
     return 0 if all(result.is_clean for result in results.values()) else _LEFT
@@ -135,24 +135,24 @@ def _undo(arguments: argparse.Namespace) -> int:
                 show = partial(output.show, state="undoing")
                 done: Undone = store.undo(arguments.undo, progress=show)
         except KeyboardInterrupt:
-            complain("interrupted; the same command continues")
+            print_error("interrupted; the same command continues")
             return INTERRUPTED
     print(done.to_json() if arguments.json else done)
     return _LEFT if done.changed else 0
 
 
-# What the command line means
+# Arguments
 
 
 def _entities(text: str) -> list[type[isotone.Entity]]:
-    """The entities to rewrite: those that are named, and all of the tables that are."""
+    """The entities to rewrite: the named ones, and all entities of the named tables."""
     found: dict[str, type[isotone.Entity]] = {}
     for target in modules.targets(text):
         if not isinstance(target, isotone.Table):
             found[target.__name__] = target
             continue
         for schema in target.entities.values():
-            if schema.base is None:  # kinds of an entity are rewritten with it
+            if schema.base is None:  # kinds are rewritten with the entity that they extend
                 found[schema.entity.__name__] = schema.entity
     return list(found.values())
 
@@ -168,7 +168,7 @@ def _function(text: str) -> Any:
 
 
 def _confirm(arguments: argparse.Namespace, what: str) -> None:
-    """Ask at a terminal; raises `UsageError` if the answer is no, or if nobody can be asked."""
+    """Ask at a terminal; raises `UsageError` if the answer is no, or if there is no terminal."""
     if arguments.yes:
         return
     if not sys.stdin.isatty():

@@ -1,4 +1,4 @@
-"""`isotone serve`, `demo`: a database, or sample tables, over HTTP."""
+"""`isotone serve` and `isotone demo`: serves a database, or sample tables, over HTTP."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import logging
 import os
 import shutil
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from isotone.backends.addresses import file_of
 from isotone.cli.database import MEMORY
 from isotone.cli.output import LiveLine
-from isotone.cli.program import Command, complain
+from isotone.cli.program import Command, print_error
 from isotone.cli.workbench import (
     HIGHEST_PORT,
     add_model,
@@ -31,10 +33,18 @@ from isotone.server.listener import ServerOptions
 from isotone.server.monitor import BODY_BUDGET
 
 if TYPE_CHECKING:
-    from isotone.server.dispatcher import Service
+    from isotone.backends.embedded import Database
+    from isotone.server.dispatcher import FrontService, Service
+    from isotone.server.lane_process import LaneKeeper
+    from isotone.server.pages import Pages
 
 # serve
+# of the database
+_SETTINGS: Final = ("durability", "stream_shards", "s3", "regions", "replication_lag")
 _MOST_SHARDS: Final = 16  # of a new stream
+MOST_WORKERS: Final = 8
+"""Processes that `--workers auto` starts at most."""
+_MOST_PROCESSES: Final = 64
 
 
 def _serve_arguments(parser: argparse.ArgumentParser) -> None:
@@ -90,14 +100,39 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
         help="the buckets of exports and imports: a folder with one folder for each bucket, or the URL of an S3 endpoint",
     )
     parser.add_argument(
+        "--workers",
+        type=_workers,
+        default=1,
+        metavar="N|auto",
+        help="processes that answer requests, beside one that writes; auto for as many as there are cores, "
+        f"at most {MOST_WORKERS} (default 1: one process does everything)",
+    )
+    parser.add_argument(
         "--no-workbench", action="store_true", help="serve no web page at /workbench/"
     )
     add_model(parser)
     add_address(parser, port=8000)
+    _words_of_dynamodb_local(parser)
+
+
+def _words_of_dynamodb_local(parser: argparse.ArgumentParser) -> None:
+    """Options under the names that a command line of DynamoDB Local has."""
+    add = parser.add_argument_group("words of DynamoDB Local").add_argument
+    add("-inMemory", dest="memory", action="store_true", help="--memory")
+    add(
+        "-port",
+        dest="port",
+        metavar="PORT",
+        type=port_number,
+        default=argparse.SUPPRESS,
+        help="--port",
+    )
+    add("-dbPath", metavar="DIR", help="the file is DIR/isotone.db")
+    add("-sharedDb", action="store_true", help="nothing: all access keys share the tables")
 
 
 def add_address(parser: argparse.ArgumentParser, *, port: int) -> None:
-    """The arguments for the address, the log and the output."""
+    """Add the arguments for the address, the log and the output."""
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on")
     parser.add_argument(
         "--port",
@@ -190,6 +225,23 @@ def _shards(text: str) -> int:
     return int(text)
 
 
+def _workers(text: str) -> int:
+    if text == "auto":
+        return min(_cores(), MOST_WORKERS)
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST_PROCESSES:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of processes; write 1 to {_MOST_PROCESSES}, or auto"
+        )
+    return int(text)
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _lag(text: str) -> float:
     try:
         lag = float(text)
@@ -201,7 +253,7 @@ def _lag(text: str) -> float:
 
 
 def _options(arguments: argparse.Namespace) -> ServerOptions:
-    """The options of a server that are arguments, by the same names."""
+    """The options of a server, from the arguments of the same names."""
     names = ServerOptions.__annotations__.keys() & vars(arguments).keys()
     return cast(ServerOptions, {name: getattr(arguments, name) for name in names})
 
@@ -221,60 +273,116 @@ def _check_files(arguments: argparse.Namespace) -> None:
 
 
 def _serve(arguments: argparse.Namespace) -> int:
+    if arguments.dbPath is not None:
+        if arguments.file:
+            raise UsageError("-dbPath cannot be combined with FILE; use one of them")
+        arguments.file = str(Path(arguments.dbPath) / "isotone.db")
     if arguments.memory and arguments.file:
         raise UsageError("--memory cannot be combined with FILE; use one of them")
     if arguments.faults and arguments.credentials:
         raise UsageError(
             "--faults lets everybody order faults, so it cannot be combined with --credentials; use one of them"
         )
-    from isotone.backends import embedded
-    from isotone.server import serve
+    if arguments.workers > 1 and (arguments.file or MEMORY) == MEMORY:
+        raise UsageError("--workers needs a FILE: a database in memory belongs to one process")
+    from isotone.server.service_manager import notify
 
     nodes = _nodes(arguments.localnodes)
     prepare(arguments)
     check_model(arguments.model, arguments.workload)
     path = arguments.file or MEMORY
-    database = embedded.open(
-        path,
-        durability=arguments.durability,
-        stream_shards=arguments.stream_shards,
-        s3=arguments.s3,
-        regions=arguments.regions,
-    )
-    what = "memory" if path == MEMORY else path
     shows = not arguments.no_workbench and _may_show_pages(arguments)
-    pages = None
-    if shows:
-        pages = workbench_of(
-            database,
-            path,
-            arguments.model,
-            arguments.workload,
-            snapshots=arguments.snapshots,
-        )
 
     def ready(url: str) -> None:
+        notify(b"READY=1")
         if not arguments.quiet:
-            print(announcement(what, url), flush=True)
-            if pages is not None:
+            print(announcement("memory" if path == MEMORY else path, url), flush=True)
+            if shows:
                 print(f"workbench: {address_of(url)}", flush=True)
 
-    with contextlib.closing(database):
-        if arguments.replication_lag:
-            database.set_replication(lag=arguments.replication_lag)
-        service: Service = database
-        if arguments.faults:
-            from isotone.testing import Faults
+    options = _options(arguments)
+    options |= {"nodes": nodes, "threaded": arguments.faults, "lanes": _lanes(arguments)}
+    if arguments.workers > 1:
+        _serve_by_processes(arguments, ready, options, shows=shows)
+        return 0
+    from isotone.server import serve
 
-            service = Faults(arguments.seed).served(database)
-        options = _options(arguments)
-        options |= {"nodes": nodes, "pages": pages, "threaded": arguments.faults}
+    with contextlib.closing(_database(arguments)) as database:
+        options["pages"] = _pages(arguments, database) if shows else None
+        service = _faulty(arguments, database)
         serve(service, arguments.host, arguments.port, ready=ready, **options)
     return 0
 
 
+def _serve_by_processes(
+    arguments: argparse.Namespace,
+    ready: Callable[[str], None],
+    options: ServerOptions,
+    *,
+    shows: bool,
+) -> None:
+    from isotone.backends import embedded
+    from isotone.server.front import Services
+    from isotone.server.supervisor import serve_by_processes
+
+    def front() -> FrontService:
+        return embedded.open_beside(arguments.file, **_settings(arguments))
+
+    def writer() -> Service:
+        return _faulty(arguments, _database(arguments))
+
+    embedded.import_for_files()
+    services = Services(front, writer, partial(_pages, arguments) if shows else None)
+    serve_by_processes(services, arguments.host, arguments.port, ready=ready, **options)
+
+
+def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The options of the database, for every process that opens it."""
+    return {name: getattr(arguments, name) for name in _SETTINGS}
+
+
+def _lanes(arguments: argparse.Namespace) -> LaneKeeper | None:
+    """What starts processes for long requests; None where they cannot share the database."""
+    if (arguments.file or MEMORY) == MEMORY or arguments.faults or sys.platform == "win32":
+        return None
+    from isotone.cli import lane_keeper
+    from isotone.server.lane_process import LaneKeeper
+
+    return LaneKeeper(lane_keeper.command(arguments.file, **_settings(arguments)))
+
+
+def _database(arguments: argparse.Namespace) -> Database:
+    from isotone.backends import embedded
+
+    settings = _settings(arguments)
+    lag = settings.pop("replication_lag")
+    database = embedded.open(arguments.file or MEMORY, **settings)
+    if lag:
+        database.set_replication(lag=lag)
+    return database
+
+
+def _faulty(arguments: argparse.Namespace, database: Database) -> Service:
+    """The database, with faults if they may be ordered."""
+    if not arguments.faults:
+        return database
+    from isotone.testing import Faults
+
+    return Faults(arguments.seed).served(database)
+
+
+def _pages(arguments: argparse.Namespace, database: Any) -> Pages:
+    return workbench_of(
+        database,
+        arguments.file or MEMORY,
+        arguments.model,
+        arguments.workload,
+        snapshots=arguments.snapshots,
+    )
+
+
 def _may_show_pages(arguments: argparse.Namespace) -> bool:
-    """Pages are neither verified nor audited: `isotone workbench` shows such a server, with a user's own key."""
+    """Whether the server shows pages; with users or an audit log it has none, because pages are not verified."""
     return arguments.credentials is None and arguments.audit_log is None
 
 
@@ -292,9 +400,9 @@ def _nodes(text: str | None) -> list[tuple[str, int]]:
 
 
 def prepare(arguments: argparse.Namespace) -> None:
-    """Set up the log, refuse options that cannot work, and warn of a server that all other machines may use.
+    """Set up the log, refuse invalid options, and warn of a server that is open to other machines.
 
-    It comes first: nothing is made, and no sample loaded, for a server that cannot listen.
+    Call it first, so that no file is created and no sample is loaded for a server that cannot listen.
     """
     from isotone.authority import is_loopback
     from isotone.server import check_options
@@ -311,14 +419,14 @@ def prepare(arguments: argparse.Namespace) -> None:
         raise UsageError("--insecure is for a server without --credentials; use one of them")
     check_options(arguments.host, arguments.port, **_options(arguments))
     if arguments.insecure and not is_loopback(arguments.host):
-        complain(
+        print_error(
             f"warning: {arguments.host} can be reached from other machines, "
             "and there is no authentication: any access key reads and writes everything"
         )
 
 
 def announcement(what: str, url: str) -> str:
-    """One line: what is served, where, and how to connect to it."""
+    """The line that says what is served, where, and how to connect to it."""
     return (
         f"isotone serves {what} at {url} "
         f'(boto3: endpoint_url="{url}"; AWS CLI: export AWS_ENDPOINT_URL_DYNAMODB={url})'
@@ -415,7 +523,7 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 
 def _program() -> str:
-    """How to start this program: from a checkout's .venv it is not on the path."""
+    """The command that starts this program; a checkout's .venv is not on the path."""
     if shutil.which("isotone"):
         return "isotone"
     started_as = Path(sys.argv[0])

@@ -18,22 +18,21 @@ from typing import Any, Final
 
 from isotone.backends.interface import Backend
 from isotone.cli.database import MEMORY, connect
-from isotone.cli.program import COMMANDS, Command, command_of, complain, parser_of
+from isotone.cli.program import COMMANDS, Command, command_of, parser_of, print_error
 from isotone.error_text import error_text
 from isotone.errors import IsotoneError, UsageError
 from isotone.tables.description import table_names
 
 _BARE_JSON: Final = re.compile(r"""(?P<words>[^'"#{\[]*\s)(?P<json>[{\[].*[}\]])\s*""")
-# The words with which a statement begins; `delete` alone is a command.
+# The words that begin a SQL statement; `delete` alone is a command.
 _BARE_SQL: Final = re.compile(
     r"\s*(SELECT\s|INSERT\s+INTO\s|UPDATE\s|FROM\s|DELETE\s+FROM\s).*", re.IGNORECASE | re.DOTALL
 )
 _PROMPT: Final = "isotone> "
 _HISTORY: Final = 1000
 _LEAVE: Final = frozenset({"exit", "quit", "\\q"})
-_TABLELESS: Final = frozenset(
-    {"tables", "call", "create", "sql"}
-)  # `create` names a table that is not there yet
+# `create` names a table that does not exist yet.
+_TABLELESS: Final = frozenset({"tables", "call", "create", "sql"})
 _HELP: Final = """\
   use TABLE   the table of the commands that follow without one
   SELECT …    a SQL statement (also INSERT, UPDATE, DELETE FROM), as with the command sql
@@ -63,14 +62,14 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 class Shell:
-    """Commands on one connection, and the table in use."""
+    """Runs commands on one connection, with the table in use."""
 
     def __init__(self, connection: Backend) -> None:
         self._connection = connection
         self._table: str | None = None
 
     def run(self, lines: Iterator[str]) -> int:
-        """Run lines until the end or `exit`; returns 1 if any failed."""
+        """Run lines until the end or `exit`; returns 1 if any line failed."""
         failed = False
         for line in lines:
             if line.strip() in _LEAVE:
@@ -84,13 +83,13 @@ class Shell:
             words = split_line(line)
             return not words or self._run(words[0], words[1:]) == 0
         except IsotoneError as error:
-            complain(error_text(error))
+            print_error(error_text(error))
         except KeyboardInterrupt:
             sys.stderr.write("interrupted\n")
         return False
 
     def complete(self, text: str, state: int) -> str | None:
-        """readline's protocol: the state-th word that begins with the text."""
+        """readline's protocol: the word number `state` that begins with the text."""
         words = [*self._commands(), "use", "help", "exit"]
         with contextlib.suppress(IsotoneError):
             words += table_names(self._connection)
@@ -137,7 +136,7 @@ class Shell:
 
 
 def split_line(line: str) -> list[str]:
-    """The words of a line, as a shell splits them; but JSON that ends the line needs no quotes, nor does SQL.
+    """The words of a line, split like in a shell; but SQL, and JSON at the end of the line, need no quotes.
 
     >>> split_line('put Orders {"customer": "ann"}')
     ['put', 'Orders', '{"customer": "ann"}']
@@ -168,8 +167,8 @@ def _typed_lines() -> Iterator[str]:
 
 @contextlib.contextmanager
 def _line_editing(complete: Callable[[str, int], str | None]) -> Iterator[None]:
-    """History and completion, where Python was built with readline."""
-    if sys.platform == "win32":  # its console has a history of its own
+    """Enable history and completion, if Python was built with readline."""
+    if sys.platform == "win32":  # the Windows console has a history of its own
         yield
         return
     try:
@@ -183,7 +182,7 @@ def _line_editing(complete: Callable[[str, int], str | None]) -> Iterator[None]:
     readline.set_history_length(_HISTORY)
     readline.set_completer(complete)
     readline.set_completer_delims(" \t\n")
-    # The readline of macOS is libedit, which has another language for bindings.
+    # The readline of macOS is libedit, whose bindings have another syntax.
     libedit: Any = "libedit" in (readline.__doc__ or "")
     readline.parse_and_bind("bind ^I rl_complete" if libedit else "tab: complete")
     try:

@@ -1,4 +1,4 @@
-"""`isotone simulate`: what a workload does to DynamoDB at its real size."""
+"""`isotone simulate`: forecasts what a workload does to DynamoDB at its real size."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from isotone.advisor.simulation import (
 from isotone.advisor.simulation.forecast import as_dict
 from isotone.advisor.simulation.report_text import ASSUMPTIONS
 from isotone.cli import modules
-from isotone.cli.program import INTERRUPTED, Command, complain
+from isotone.cli.program import INTERRUPTED, Command, print_error
 from isotone.cli.progress import add_progress_argument, progress_output
 from isotone.errors import UsageError
 from isotone.output_paths import OutputPath, check_outputs
 from isotone.prices import US_EAST_1, Prices
 from isotone.text_table import pluralized
 
-_OFF: Final = 0.10  # a forecast that is further from what was measured fails a check
+_OFF: Final = 0.10  # a relative error above this fails a check
 _CHECK_FAILED: Final = 1
-_FIRST_LINE: Final = 1.0  # seconds: a run of many members takes minutes
+_FIRST_LINE: Final = 1.0  # seconds; a run of many members takes minutes
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,7 +91,7 @@ def _run(arguments: argparse.Namespace) -> int:
     check_outputs(picture, inputs={"WORKLOAD": arguments.workload, "--prices": arguments.prices})
     found, compared, is_whole = _simulated(arguments, workload_of(arguments.workload))
     if found is None:
-        complain("interrupted; too few runs are finished for a forecast")
+        print_error("interrupted; too few runs are finished for a forecast")
         return INTERRUPTED
     if arguments.plot:
         from isotone.advisor.simulation import plots
@@ -99,7 +99,7 @@ def _run(arguments: argparse.Namespace) -> int:
         plots.save(found, arguments.plot)
     _print(found, compared, is_json=arguments.json)
     if not is_whole:
-        complain("interrupted; this is what the finished runs say")
+        print_error("interrupted; this is what the finished runs say")
         return INTERRUPTED
     return _CHECK_FAILED if any(abs(each.difference) > _OFF for each in compared) else 0
 
@@ -107,7 +107,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _simulated(
     arguments: argparse.Namespace, workload: Workload
 ) -> tuple[Forecast | None, list[MeasuredFigure], bool]:
-    """The forecast, its check, and whether they are whole; after Ctrl-C, what is known so far."""
+    """The forecast, its check, and whether both are complete; after Ctrl-C, the results so far."""
     prices = Prices.from_file(arguments.prices) if arguments.prices else US_EAST_1
     found: Forecast | None = None
     compared: list[MeasuredFigure] = []
@@ -151,7 +151,7 @@ def _print(found: Forecast, compared: list[MeasuredFigure], *, is_json: bool) ->
 def workload_of(text: str) -> Workload:
     """The workload that an argument names: MODULE, MODULE:NAME, or a TOML file. Raises `UsageError`."""
     if text.endswith(".toml"):
-        modules.look_here_first()
+        modules.import_from_current_directory()
         return Workload.from_file(text)
     name, colon, member = text.partition(":")
     if Path(name).suffix not in ("", ".py") and Path(name).is_file():

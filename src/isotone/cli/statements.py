@@ -1,14 +1,14 @@
-"""`isotone sql`: run PartiQL statements, and show how each ran and what it cost.
+"""`isotone sql`: runs PartiQL statements, and shows how each ran and what it cost.
 
-The plan is that of `isotone explain`: it is made from the statement and the keys of its table, as the database makes it. So
-it is shown for any server, and without running the statement.
+The plan is the one of `isotone explain`: it is made here from the statement and the keys of its table, as the database
+would make it. So it can be shown for any server, and without running the statement.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from isotone.advisor.read_plan import ReadPlan, terms_of
 from isotone.advisor.statement_plan import plan_of_statement
 from isotone.advisor.write_costs import WritePlan
 from isotone.backends.interface import Backend
-from isotone.cli.output import add_format, write_items
+from isotone.cli.item_pages import ItemPages, add_reading_arguments, check_limit
 from isotone.cli.program import Command
 from isotone.cli.table_keys import table_of
 from isotone.errors import UsageError, ValidationException
@@ -31,11 +31,9 @@ from isotone.expressions.partiql import (
 from isotone.inference import existing_table
 from isotone.text_table import pluralized
 from isotone.values.notation import literal, value_text
-from isotone.values.types import AttributeValue, Item
+from isotone.values.types import AttributeValue
 
-_LIMIT: Final = 100
-_PAGE: Final = 1000  # items per request
-_SHOWN_VALUES: Final = 3  # of a partition key
+_SHOWN_VALUES: Final = 3  # values of a partition key that are shown
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,25 +49,14 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="the value of the next ? in the statement; repeat it for more",
     )
-    how_many = parser.add_mutually_exclusive_group()
-    how_many.add_argument(
-        "--limit", type=int, default=_LIMIT, help=f"show at most this many items (default {_LIMIT})"
-    )
-    how_many.add_argument("--all", action="store_true", help="show all items")
-    parser.add_argument(
-        "--consistent",
-        action="store_true",
-        help="read with strong consistency, at double the units",
-    )
+    add_reading_arguments(parser)
     parser.add_argument(
         "--plan", action="store_true", help="show how the statements would run, and do not run them"
     )
-    add_format(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    if arguments.limit < 1:
-        raise UsageError("--limit must be at least 1; --all shows everything")
+    check_limit(arguments)
     statements = split_statements(_text(arguments.statement))
     if not statements:
         raise UsageError('there is no statement; write one such as "SELECT * FROM Orders"')
@@ -100,79 +87,34 @@ def _run_one(
     if arguments.plan:
         print(_Plan.of(arguments.connection, parse_statement(text), parameters))
         return
-    run = _Execution(arguments, text, parameters)
-    shown = run.plan.names if run.plan is not None else ()
-    write_items(run.items(), arguments.format, shown)
-    sys.stdout.flush()
-    if arguments.format == "table":
-        print(run.footer())
-    elif run.more:
-        sys.stderr.write(f"the first {pluralized(run.shown, 'item')}; --all shows everything\n")
+    plan = _planned(arguments.connection, text, parameters)
+    request: dict[str, Any] = {"Statement": text}
+    if parameters:
+        request["Parameters"] = [*parameters]
+    has_filter = bool(plan.filters) if plan is not None and plan.is_read else None
+    pages = ItemPages("ExecuteStatement", request, arguments, has_filter=has_filter)
 
-
-class _Execution:
-    """The pages of one statement, and their totals."""
-
-    def __init__(
-        self, arguments: argparse.Namespace, text: str, parameters: Sequence[AttributeValue]
-    ) -> None:
-        self._connection: Backend = arguments.connection
-        self._limit: int | None = None if arguments.all else arguments.limit
-        self._request: dict[str, Any] = {"Statement": text, "ReturnConsumedCapacity": "TOTAL"}
-        if parameters:
-            self._request["Parameters"] = [*parameters]
-        if arguments.consistent:
-            self._request["ConsistentRead"] = True
-        self.plan = self._planned(text, parameters)
-        self.shown = 0
-        self.units: float | None = None
-        self.more = False
-
-    def _planned(self, text: str, parameters: Sequence[AttributeValue]) -> _Plan | None:
-        """The plan; None for a statement that only the server can judge."""
-        try:
-            return _Plan.of(self._connection, parse_statement(text), parameters)
-        except ValidationException:
-            return None
-
-    def items(self) -> Iterator[Item]:
-        """The items of all pages, up to the limit."""
-        request = self._request
-        while True:
-            if self._limit is not None and self.plan is not None and self.plan.is_read:
-                # With a filter, Limit counts the items read, not those returned.
-                missing = self._limit - self.shown
-                request = {**request, "Limit": _PAGE if self.plan.filters else min(missing, _PAGE)}
-            page = self._connection.execute("ExecuteStatement", request)
-            consumed = page.get("ConsumedCapacity")  # DynamoDB Local does not report it
-            if consumed is not None:
-                self.units = (self.units or 0) + consumed["CapacityUnits"]
-            for item in page.get("Items", ()):
-                if self.shown == self._limit:
-                    self.more = True
-                    return
-                self.shown += 1
-                yield item
-            if "NextToken" not in page:
-                return
-            if self.shown == self._limit:
-                self.more = True
-                return
-            request = {**request, "NextToken": page["NextToken"]}
-
-    def footer(self) -> str:
+    def footer() -> str:
         """The number of items, the cost, and the plan."""
-        count = pluralized(self.shown, "item")
-        if self.plan is not None and not self.plan.is_read and not self.shown:
+        count = pluralized(pages.shown, "item")
+        if plan is not None and not plan.is_read and not pages.shown:
             count = "done"
-        units = [] if self.units is None else [pluralized(self.units, "unit", form="g")]
-        told = "; ".join([*units, *([] if self.plan is None else [str(self.plan)])])
-        more = "; there are more: --limit or --all" if self.more else ""
-        return f"{count} ({told}){more}"
+        units = [] if pages.units is None else [pluralized(pages.units, "unit", form="g")]
+        return f"{count} ({'; '.join([*units, *([] if plan is None else [str(plan)])])})"
+
+    pages.show(plan.names if plan is not None else (), footer)
+
+
+def _planned(connection: Backend, text: str, parameters: Sequence[AttributeValue]) -> _Plan | None:
+    """The plan of a statement; None for one that only the server can judge."""
+    try:
+        return _Plan.of(connection, parse_statement(text), parameters)
+    except ValidationException:
+        return None
 
 
 class _Plan:
-    """How a statement runs: `str()` has the operation, what it reads or writes, and by which condition."""
+    """How a statement runs. `str()` has the operation, the table or index, and the condition."""
 
     def __init__(self, plan: ReadPlan | WritePlan) -> None:
         self.is_read = isinstance(plan, ReadPlan)
@@ -191,14 +133,15 @@ class _Plan:
     def of(
         cls, connection: Backend, statement: AnyStatement, parameters: Sequence[AttributeValue]
     ) -> _Plan:
-        """The plan of a statement. Reads the description of its table."""
+        """Plan a statement. Reads the description of its table."""
         if isinstance(statement, Exists):
             raise ValidationException(messages.EXISTS_ALONE)
         if len(parameters) > statement.parameters:
             raise UsageError(
                 f"there are {len(parameters)} --param, but the statement has {statement.parameters} ?"
             )
-        table_of(connection, statement.table)  # which says what tables there are
+        # raises for a missing table, with the names of all tables
+        table_of(connection, statement.table)
         with isotone.connect(connection, check_keys=False) as store:
             shape = store.run(existing_table(statement.table))
         return cls(plan_of_statement(statement, statement.bind([*parameters]), shape))

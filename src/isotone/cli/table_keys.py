@@ -1,4 +1,4 @@
-"""The tables that commands name, and the values of their keys in the words of a command line."""
+"""Finds the tables that commands name, and parses the values of their keys."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from isotone.values.types import Item
 
 
 def table_of(connection: Backend, name: str) -> TableDescription:
-    """What a table is. Raises `UsageError` with a list of all tables if it does not exist."""
+    """The description of a table. Raises `UsageError` with a list of all tables if it does not exist."""
     try:
         return read_description(connection, name)
     except ResourceNotFoundException:

@@ -1,4 +1,4 @@
-"""`isotone tables`, `describe`, `create`: the tables of a database."""
+"""`isotone tables`, `describe` and `create`: lists, shows and creates tables."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _row(table: TableDescription) -> tuple[str, ...]:
 
 
 def _counts(table: TableDescription) -> tuple[str, str]:
-    """The number of a table's items, and their size; an engine may not count them."""
+    """The number of a table's items, and their size; dashes if the engine does not count them."""
     if not table.is_counted:
         return "—", "—"
     return f"{table.item_count:,}", size_text(table.size)

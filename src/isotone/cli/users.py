@@ -1,4 +1,4 @@
-"""`isotone user`: the users of a server, their keys, and what they may do."""
+"""`isotone user`: manages the users of a server, their keys, and their permissions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from isotone.cli.program import Command, complain
+from isotone.cli.program import Command, print_error
 from isotone.errors import UsageError
 from isotone.server.policies import check_user
 from isotone.server.users import (
@@ -135,7 +135,7 @@ def _add(arguments: argparse.Namespace) -> None:
 
 
 def _check_actions(user: User) -> None:
-    """Refuse an option that allows nothing, and warn of a policy that names actions which do not exist, as IAM would."""
+    """Refuse options that allow nothing, and warn if a policy names unknown actions; IAM accepts those, too."""
     from isotone.backends.embedded import PERMISSIONS
 
     def is_unknown(pattern: str) -> bool:
@@ -152,7 +152,7 @@ def _check_actions(user: User) -> None:
             texts = statement.get(member, ())
             for text in [texts] if isinstance(texts, str) else texts:
                 if text.lower().startswith(_SERVICE) and is_unknown(text):
-                    complain(f"warning: the policy has {text}, but DynamoDB has no such action")
+                    print_error(f"warning: the policy has {text}, but DynamoDB has no such action")
 
 
 def _rotate(arguments: argparse.Namespace) -> None:
@@ -185,7 +185,9 @@ def _remove(arguments: argparse.Namespace) -> None:
 def _list(arguments: argparse.Namespace) -> None:
     users = read_users(arguments.credentials).by_name
     if readable_by_others(arguments.credentials):
-        complain(f"warning: others may read the secrets in {arguments.credentials}: chmod 600 it")
+        print_error(
+            f"warning: others may read the secrets in {arguments.credentials}: chmod 600 it"
+        )
     rows = [
         [name, _access(user), ", ".join(map(_shown_key, user.keys)) or "none"]
         for name, user in users.items()
@@ -235,7 +237,7 @@ def _policy(file: str | None) -> dict[str, Any] | None:
 
 
 def _access(user: User) -> str:
-    """What a user may do, in a few words."""
+    """A user's permissions in a few words."""
     does = "reads" if user.read_only else "reads and writes"
     where = "every table" if user.tables is None else " ".join(user.tables)
     limits = [] if user.actions is None else [f"only {' '.join(user.actions)}"]

@@ -12,7 +12,7 @@ import isotone
 from isotone.backends.addresses import file_of
 from isotone.cli import modules
 from isotone.cli.database import ADDRESSES
-from isotone.cli.program import INTERRUPTED, Command, complain
+from isotone.cli.program import INTERRUPTED, Command, print_error
 from isotone.cli.progress import ProgressOutput, add_progress_argument, progress_output
 from isotone.error_text import error_text
 from isotone.errors import IsotoneError
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from isotone import Verification
 
 _FOUND: Final = 1
-_NOT_VERIFIED: Final = 2  # a wrong command line, or a table that cannot be read
-_SAVE_EVERY: Final = 5.0  # seconds
+_NOT_VERIFIED: Final = 2  # the exit code for a wrong command line, or a table that cannot be read
+_SAVE_EVERY: Final = 5.0  # seconds between two saves
 _ENTRY: Final = "verification"
 
 
@@ -73,7 +73,7 @@ def _run(arguments: argparse.Namespace) -> int:
     try:
         return _verify(arguments)
     except IsotoneError as error:
-        complain(error_text(error))
+        print_error(error_text(error))
         return _NOT_VERIFIED
 
 
@@ -89,7 +89,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         JobState(arguments.resume, job) as state,
         modules.connect_store(arguments.address, arguments.table_prefix) as store,
     ):
-        watching = _Watching(state, progress_output("verify", arguments))
+        watching = _VerifyOutput(state, progress_output("verify", arguments))
         try:
             found = store.verify(
                 *targets,
@@ -115,8 +115,8 @@ def _fails(finding: isotone.FindingCount, kinds: frozenset[str] | None) -> bool:
     return not finding.is_notice if kinds is None else finding.kind in kinds
 
 
-class _Watching:
-    """Shows the progress of a verification, and saves where it is in a file, if one is given."""
+class _VerifyOutput:
+    """Shows the progress of a verification, and saves its position to a file, if one is given."""
 
     def __init__(self, state: JobState, output: ProgressOutput) -> None:
         self.output = output
@@ -132,18 +132,18 @@ class _Watching:
             self.save()
 
     def save(self) -> None:
-        """Save the last verification."""
+        """Save the latest state of the verification."""
         if self._last is not None:
             self._saved = time.monotonic()
             self._state.set(_ENTRY, replace(self._last, progress=None))
 
     def interrupted(self, *, is_json: bool) -> int:
-        """Print what was found until then, and how to continue."""
+        """Print the findings so far, and how to continue."""
         self.output.clear()
         self.save()
         if self._last is not None:
             print(self._last.to_json() if is_json else self._last)
-        complain(
+        print_error(
             "interrupted; --resume FILE would have saved where it was"
             if self._state.path is None
             else f"interrupted; the same command continues, from {self._state.path}"

@@ -1,4 +1,4 @@
-"""`isotone workbench`: the web application for any engine; and the workbench that `isotone serve` shows."""
+"""`isotone workbench`: serves the web application for any engine; also the workbench of `isotone serve`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from isotone.backends.interface import Backend
 from isotone.cli import database
 from isotone.cli.modules import targets
 from isotone.cli.program import Command
-from isotone.effort import Wait
 from isotone.errors import UnknownOperationException
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ HIGHEST_PORT: Final = 65535
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """The arguments for the model and the workload that the workbench shows."""
+    """Add the arguments for the model and the workload that the workbench shows."""
     parser.add_argument(
         "--model",
         metavar="MODULE",
@@ -74,7 +73,7 @@ def workbench_of(
 
 
 def check_model(model: str | None, workload: str | None) -> None:
-    """Raise `UsageError` for a model or a workload that cannot be loaded, before a database is opened."""
+    """Check the model and the workload before a database is opened; raises `UsageError`."""
     _tables(model)
     _workload(workload)
 
@@ -98,7 +97,7 @@ def _tables(model: str | None) -> Sequence[isotone.Table]:
 
 
 def port(text: str) -> int:
-    """The number of a port on a command line."""
+    """A port number from a command line."""
     if not text.isdecimal() or int(text) > HIGHEST_PORT:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a port; write 0 (any free one) to {HIGHEST_PORT}"
@@ -107,7 +106,7 @@ def port(text: str) -> int:
 
 
 def address_of(url: str) -> str:
-    """Where a server's workbench is."""
+    """The address of a server's workbench."""
     return f"{url}/workbench/"
 
 
@@ -156,7 +155,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def open_page(address: str) -> None:
-    """Open the page in a browser, if there is a graphical one: one in the terminal would take it over."""
+    """Open a page in a graphical browser, if there is one; a browser in the terminal would take it over."""
     if sys.platform == "linux" and not (
         os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     ):
@@ -166,17 +165,18 @@ def open_page(address: str) -> None:
 
 
 class _PagesAlone:
-    """The service of a server that has pages, and no database."""
+    """A service for a server that has pages, but no database."""
 
-    def send(self, operation: str, body: bytes, wait: Wait = Wait.FULLY, region: str = "") -> bytes:
+    def send(self, operation: str, body: bytes, region: str = "") -> bytes:
         raise UnknownOperationException()
 
-    def send_many(
-        self, requests: Sequence[tuple[str, bytes]], wait: Wait, region: str = ""
-    ) -> Sequence[Any]:
+    def send_many(self, requests: Sequence[tuple[str, bytes]], region: str = "") -> Sequence[Any]:
         return [UnknownOperationException() for _ in requests]
 
     def is_grouped(self, operation: str, body: bytes) -> bool:
+        return False
+
+    def is_long(self, operation: str, body: bytes) -> bool:
         return False
 
     def health(self) -> str:

@@ -1,4 +1,4 @@
-"""`isotone worker`: call the handlers of a worker with every change of a table."""
+"""`isotone worker`: calls the handlers of a worker with every change of a table."""
 
 from __future__ import annotations
 
@@ -87,9 +87,9 @@ def _work(worker: Worker, store: isotone.Store, arguments: argparse.Namespace) -
     found = store.differences(worker.table)
     if any(each.index is None and each.what == "does not exist" for each in found):
         raise UsageError(f"there is no table {table!r} in {arguments.address}; --create creates it")
-    showing = _Showing(worker.name, arguments)
+    showing = _WorkerOutput(worker.name, arguments)
     if not arguments.until_idle:
-        showing.say(f"handling the changes of {table}, until Ctrl-C or SIGTERM")
+        showing.print_message(f"handling the changes of {table}, until Ctrl-C or SIGTERM")
     with _until_signal(showing) as stop:
         done = worker.run(
             store,
@@ -146,7 +146,7 @@ def _worker_of(found: Any, text: str, store: isotone.Store) -> Worker:
     if callable(found):
         try:
             found = found(store)
-        except Exception as error:  # noqa: BLE001 - whatever the user's own code raises
+        except Exception as error:  # noqa: BLE001 - the user's own code may raise anything
             raise modules.failed(f"{text} cannot be called with a store", error) from None
     return _checked(found, text)
 
@@ -163,7 +163,7 @@ def _checked(found: Any, text: str) -> Worker:
 
 
 @contextmanager
-def _until_signal(showing: _Showing) -> Iterator[threading.Event]:
+def _until_signal(showing: _WorkerOutput) -> Iterator[threading.Event]:
     """An event that the first Ctrl-C or SIGTERM sets; the second one ends the process immediately.
 
     That is safe at any point: the next run continues from the last saved position.
@@ -176,7 +176,9 @@ def _until_signal(showing: _Showing) -> Iterator[threading.Event]:
         for handled in previous:
             signal.signal(handled, signal.SIG_DFL)
         with suppress(RuntimeError):  # the signal interrupted another write
-            showing.say("stopping after the current events; press again to stop immediately")
+            showing.print_message(
+                "stopping after the current events; press again to stop immediately"
+            )
 
     for number in (signal.SIGINT, signal.SIGTERM):
         previous[number] = signal.signal(number, ask)
@@ -187,7 +189,7 @@ def _until_signal(showing: _Showing) -> Iterator[threading.Event]:
             signal.signal(handled, handler)
 
 
-class _Showing:
+class _WorkerOutput:
     """Shows the worker's progress, and with `--metrics` prints it as JSON on standard output."""
 
     def __init__(self, name: str, arguments: argparse.Namespace) -> None:
@@ -205,20 +207,22 @@ class _Showing:
             sys.stdout.flush()
         self._output.show(f"{self._name}: {progress}", members, state="handling")
 
-    def say(self, words: str) -> None:
+    def print_message(self, words: str) -> None:
         """Print a message to standard error."""
         if not self._quiet:
             sys.stderr.write(f"{self._over}{self._name}: {words}\n")
             sys.stderr.flush()
 
     def end(self, progress: WorkerProgress) -> None:
-        """Say what has been handled."""
+        """Print how much was handled."""
         self._output.end("stopped", self._members(progress))
         if self._quiet:
             return
         print(f"{self._name}: {progress.outcome}", flush=True)
         if progress.dead_letters:
-            self.say("--dead-letters shows what could not be handled, --redrive tries it again")
+            self.print_message(
+                "--dead-letters shows what could not be handled, --redrive tries it again"
+            )
 
     def _members(self, progress: WorkerProgress) -> dict[str, Any]:
         return {"worker": self._name, **asdict(progress)}

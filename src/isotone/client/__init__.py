@@ -1,4 +1,4 @@
-"""A client shaped like boto3's low-level DynamoDB client, without botocore's cost.
+"""A client shaped like boto3's low-level DynamoDB client, without the cost of botocore.
 
 It has the same methods, keyword arguments, response dicts, exceptions, paginators and waiters. Requests
 that boto3 refuses before sending them are refused here with the same messages. The client does no I/O: it

@@ -1,4 +1,4 @@
-"""The exceptions of a client, for both families of `except` clauses.
+"""The exceptions of a client, which both kinds of `except` clauses catch: Isotone's and botocore's.
 
 A failed call raises an instance of its `isotone.errors` class with botocore's attributes, `response`
 and `operation_name`. If the program has imported botocore, the instance also belongs to
@@ -79,8 +79,10 @@ class ClientError(ApiError):
 
     def __init__(self, error_response: dict[str, Any], operation_name: str) -> None:
         error = error_response.get("Error", {})
-        self.message = error.get("Message", "Unknown")
-        self.members = {name: value for name, value in error_response.items() if name not in _FRAME}
+        self.message: Any = error.get("Message", "Unknown")
+        self.members: dict[str, Any] = {
+            name: value for name, value in error_response.items() if name not in _FRAME
+        }
         self.response = error_response
         self.operation_name = operation_name
         code = error.get("Code", "Unknown")
@@ -99,12 +101,12 @@ _FRAME: Final = frozenset({"Error", "ResponseMetadata", "message", "Message"})
 
 
 def _set_text(error: Exception, text: str) -> None:
-    """Skip `super()`: the next class may be one of botocore's, with other arguments."""
+    """Set an exception's text without `super()`: the next class may be botocore's, with other arguments."""
     Exception.__init__(error, text)
 
 
 class _OfBotocore:
-    """An error whose class may be joined with its namesake in botocore, and can then not be imported by its name."""
+    """An error whose class may be joined with its namesake in botocore; pickle cannot import that class by name."""
 
     args: tuple[Any, ...]
 
@@ -118,7 +120,7 @@ class ParamValidationError(_OfBotocore, UsageError):
 
     def __init__(self, *, report: str) -> None:
         _set_text(self, f"Parameter validation failed:\n{report}")
-        self.kwargs = {"report": report}
+        self.kwargs: dict[str, str] = {"report": report}
 
 
 class WaiterError(_OfBotocore, IsotoneError):
@@ -126,7 +128,7 @@ class WaiterError(_OfBotocore, IsotoneError):
 
     def __init__(self, *, name: str, reason: str, last_response: dict[str, Any]) -> None:
         _set_text(self, f"Waiter {name} failed: {reason}")
-        self.kwargs = {"name": name, "reason": reason}
+        self.kwargs: dict[str, str] = {"name": name, "reason": reason}
         self.last_response = last_response
 
 
@@ -135,7 +137,7 @@ class PaginationError(_OfBotocore, UsageError):
 
     def __init__(self, *, message: str) -> None:
         _set_text(self, f"Error during pagination: {message}")
-        self.kwargs = {"message": message}
+        self.kwargs: dict[str, str] = {"message": message}
 
 
 def client_error(error: ApiError, operation: str, metadata: dict[str, Any]) -> ClientError:
@@ -203,7 +205,7 @@ def _client_error(code: str, response: dict[str, Any], operation: str) -> Client
 
 
 def _also_botocore(ours: type[E], name: str = "") -> type[E]:
-    """The class, joined with its namesake in botocore if that is loaded."""
+    """The class, joined with its namesake in botocore if botocore is loaded."""
     theirs = _botocore(name or ours.__name__)
     return ours if theirs is None else _joined(ours, theirs)  # type: ignore[arg-type] # botocore is untyped
 

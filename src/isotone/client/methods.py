@@ -39,8 +39,8 @@ class _BaseClient:
 
     def __init__(self, send: Send, exceptions: ClientExceptions, meta: Meta) -> None:
         self._send = send
-        self.exceptions = exceptions
-        self.meta = meta
+        self.exceptions: ClientExceptions = exceptions
+        self.meta: Meta = meta
 
     def _call(self, operation: str, request: Mapping[str, Any]) -> Response:
         body = encode_request(operation, request)

@@ -25,7 +25,7 @@ class Paging(NamedTuple):
     input_token: str
     output_token: str
     limit: str | None
-    results: tuple[str, ...]  # summed over pages; the first holds the items
+    results: tuple[str, ...]  # summed over pages; the first one contains the items
     from_first_page: tuple[str, ...] = ()
 
 

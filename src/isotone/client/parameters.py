@@ -1,11 +1,11 @@
 """Encodes the keyword arguments of a call as a request, with botocore's checks.
 
-The declared `request_types` are compiled into `msgspec` structs when an action is first used. A
-well-formed request is checked and encoded in C. Only a refused one is walked by Python code, which accepts
-what botocore also accepts and reports all other faults at once, in botocore's words.
+The declared `request_types` are compiled into `msgspec` structs when an action is first used. A well-formed request is
+checked and encoded in C. Only if that fails does Python code walk the request, which accepts everything that botocore
+accepts, and reports all faults at once in botocore's words.
 
-msgspec checks more loosely than botocore: a set passes for a list, and any mapping for a dict, also a number of numpy.
-So lists are checked by `_check_list`, and the request is encoded as it was given: msgspec encodes dicts only.
+msgspec accepts more than botocore: a set for a list, any mapping for a dict, and numpy's numbers. So `_check_list`
+checks lists, and the caller's own objects are encoded, because msgspec encodes only dicts.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from isotone.client.request_types import AttributeMap, AttributeValue
 _encode: Final = msgspec.json.Encoder().encode
 _convert: Final = msgspec.convert
 _KEEP_BYTES: Final = (bytes,)
-# msgspec reads the annotations of a struct at its first use, and crashes if two threads do that at the same time.
+# msgspec reads a struct's annotations at its first use, and crashes if two threads do that at once.
 _compiling: Final = threading.Lock()
 
 S = TypeVar("S")
 
 
 class _Listed(Generic[S]):
-    """The type of a list or a tuple. Its elements are checked as those of the struct `S`, which has a list of them."""
+    """The type of a list or a tuple. Its elements are checked as elements of the list in the struct `S`."""
 
 
 def encode_request(operation: str, request: Mapping[str, Any]) -> bytes:
@@ -58,17 +58,17 @@ def encode_request(operation: str, request: Mapping[str, Any]) -> bytes:
     try:
         _convert(request, struct, builtin_types=_KEEP_BYTES, dec_hook=_check_list)
         return _encode(request)
-    except Exception:  # noqa: BLE001 - an object in the request may raise anything; it is not asked again
+    except Exception:  # noqa: BLE001 - an object in the request may raise anything; it is not used again
         return _encode_slowly(operation, request)
 
 
 def _encode_slowly(operation: str, request: Mapping[str, Any]) -> bytes:
-    """Encode what botocore accepts beyond the declared types, or raise for its faults."""
+    """Encode a request that botocore accepts beyond the declared types, or raise its faults."""
     try:
         plain = _plain_request(request_type(operation), request)
     except RecursionError:
         raise parameter_error("The request is nested too deeply, or contains itself") from None
-    # As botocore encodes: half a surrogate pair is sent, and the service refuses it.
+    # Like botocore: half a surrogate pair is sent, and the service refuses it.
     return json.dumps(plain, separators=(",", ":"), default=_base64).encode()
 
 
@@ -78,10 +78,10 @@ def _base64(value: bytes) -> str:
 
 
 def _check_list(listed: Any, value: Any) -> Any:
-    """Check a value of the type `_Listed`; returns an instance of it, which nothing uses."""
+    """Check a value of the type `_Listed`; returns an instance that nothing uses."""
     if not isinstance(value, list | tuple):
         raise TypeError(value)
-    (struct,) = listed.__args__  # what `get_args` returns, in a third of the time
+    (struct,) = listed.__args__  # like `get_args`, in a third of the time
     if struct is _Texts and {*map(type, value)} == _ONLY_STR:
         return _CHECKED
     _convert({"elements": value}, struct, builtin_types=_KEEP_BYTES, dec_hook=_check_list)
@@ -107,7 +107,7 @@ def _struct(operation: str) -> Any:
 
 
 def _read_annotations(struct: Any) -> None:
-    """Let msgspec read the annotations of a struct now."""
+    """Make msgspec read the annotations of a struct now."""
     msgspec.json.Decoder(struct, dec_hook=_check_list)
 
 
@@ -140,7 +140,7 @@ class _Value(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 @cache
 def _compile(hint: Any) -> Any:
-    """The type with which `msgspec` checks a declared one."""
+    """The type that `msgspec` checks for a declared type."""
     if hint is AttributeValue:
         for struct in (_Texts, _Blobs, _Values):
             _read_annotations(struct)
@@ -148,7 +148,7 @@ def _compile(hint: Any) -> Any:
     if is_typeddict(hint):
         return _compile_structure(hint)
     if hint is datetime:
-        return int  # every other time takes the slow path, which makes whole seconds of it
+        return int  # other times take the slow path, which converts them to whole seconds
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _compile_bounded(arguments[0], arguments[1])
@@ -202,7 +202,7 @@ def required(shape: Any) -> tuple[str, ...]:
     return tuple(name for name, hint in hints.items() if get_origin(hint) is Required)
 
 
-# Faults, and what botocore accepts beyond the declared types
+# Faults, and values that botocore accepts beyond the declared types
 
 
 def _plain_request(shape: Any, request: Mapping[str, Any]) -> Any:
@@ -323,11 +323,11 @@ def _blob(hint: Any, value: Any, path: str, faults: list[str]) -> bytes:
 
 
 def _seconds(hint: Any, value: Any, path: str, faults: list[str]) -> int:
-    """The number that botocore sends for a time: its whole seconds; a datetime without a zone is local."""
+    """The number that botocore sends for a time: whole seconds; a datetime without a zone is local."""
     try:
         if not isinstance(value, datetime):
             try:
-                return int(float(value))  # also a number of numpy, or one as text
+                return int(float(value))  # including numpy's numbers and numbers as text
             except (TypeError, ValueError):
                 value = datetime.fromisoformat(value)
         return int(value.timestamp())
@@ -356,7 +356,8 @@ _TIME_NAMES: Final = f"{datetime}, timestamp-string"
 _BINARY: Final = (bytes, bytearray, memoryview, str, _Readable, _Wrapped)
 _BINARY_NAMES: Final = f"{bytes}, {bytearray}, file-like object"
 
-# For each kind of declared type: the accepted types, botocore's name for them, the conversion.
+# For each kind of declared type: the accepted Python types, botocore's name for them, and the
+# conversion.
 _KINDS: Final[dict[Any, tuple[Any, str, _Conversion]]] = {
     dict: (dict, str(dict), _structure),
     Mapping: (dict, str(dict), _mapping),

@@ -18,8 +18,8 @@ import msgspec
 
 _decode: Final = msgspec.json.decode
 
-# Only binary values are text or a list under "B" or "BS". Only times are numbers under "…Time": user-given
-# names have objects as values.
+# Only binary values are text or a list under "B" or "BS". Only times are numbers under "…Time":
+# names that users choose have objects as values.
 _has_binary: Final = re.compile(rb'"BS?":').search
 _has_times: Final = re.compile(rb'Time":[^{]').search
 
@@ -30,7 +30,7 @@ _SERIAL: Final = count()
 def decode_response(raw: bytes) -> dict[str, Any]:
     """Decode the response of a call that succeeded, with `ResponseMetadata`."""
     response: dict[str, Any] = _decode(raw or b"{}")
-    # The substring tests are many times faster than the expressions, and usually enough.
+    # The substring tests are many times faster than the regular expressions, and usually enough.
     if b"B" in raw and _has_binary(raw):
         restore_binary(response)
     if b'Time":' in raw and _has_times(raw):
@@ -40,7 +40,7 @@ def decode_response(raw: bytes) -> dict[str, Any]:
 
 
 def response_metadata(status: int, length: int) -> dict[str, Any]:
-    """`ResponseMetadata`, with a request id of 52 characters that no other call has."""
+    """`ResponseMetadata`, with a unique request id of 52 characters."""
     request_id = f"{_PROCESS}{next(_SERIAL):012d}"
     return {
         "RequestId": request_id,

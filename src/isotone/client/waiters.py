@@ -1,4 +1,4 @@
-"""Waiters: repeat DescribeTable until a table is ready or deleted, DescribeExport until an export has ended, ….
+"""Waiters: repeat DescribeTable until a table is ready or deleted, DescribeExport until an export has ended, and so on.
 
 botocore's waiters sleep 20 seconds between attempts. A database in the process is ready much sooner:
 unless `WaiterConfig` has a `Delay`, the first sleep is a hundredth of a second and each further one twice
@@ -19,7 +19,7 @@ _NOT_FOUND: Final = "ResourceNotFoundException"
 
 
 class WaiterRule(NamedTuple):
-    """What is described, and which of its statuses end the wait; `missing` if its absence does."""
+    """What is described, and which statuses end the wait; with `missing`, the absence of the resource ends it."""
 
     name: str
     method: str
@@ -67,7 +67,7 @@ class Waiter:
     def __init__(self, client: Any, awaited: WaiterRule) -> None:
         self._client = client
         self._awaited = awaited
-        self.name = awaited.name
+        self.name: str = awaited.name
 
     def wait(self, *, WaiterConfig: Mapping[str, Any] | None = None, **request: Any) -> None:
         """Return when the table has the status; raises `WaiterError` after the last attempt."""

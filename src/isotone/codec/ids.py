@@ -5,9 +5,9 @@
     ULID     a millisecond    80 bits  26 characters of Crockford's base 32
     UUIDv7   a millisecond    74 bits  36 characters of base 16
 
-An id is one number: the tick in its upper bits, random bits below. The first id of a tick takes new
-random bits from the operating system. Each following id is the previous number plus one, even while the
-clock stands still or has stepped back. So the number may run ahead into the next tick; it never decreases.
+An id is one number: the tick in its upper bits, random bits below. The first id of a tick takes new random bits from
+the operating system. Each following id is the previous number plus one, even while the clock stands still or has
+stepped back. So the number may run ahead into the next tick, but never decreases.
 
 Generators are thread-safe. A forked child starts from new random bits, so it repeats none of its parent's
 ids.
@@ -78,12 +78,12 @@ class Alphabet:
         return number
 
     def moved(self, text: str, by: int) -> str | None:
-        """The text of the number plus `by`; None below zero and above the greatest."""
+        """The text of the number plus `by`; None if that is below zero or above the greatest number."""
         number = self.number(text) + by
         return None if number < 0 or number >> self.bits else self.text(number)
 
     def reversed(self, text: str) -> str:
-        """The text with each digit replaced by its difference from the greatest. Its own inverse."""
+        """The text with each digit replaced by its difference from the greatest digit. Its own inverse."""
         return text.translate(self._reversal)
 
     def successor(self, text: str) -> str | None:
@@ -128,7 +128,7 @@ class _Id(str):
 
     @classmethod
     def first(cls, at: datetime) -> Self:
-        """The least id of the tick that contains a time; raises `OutOfRange` for a time that no id can hold."""
+        """The least id of the tick that contains a time; raises `OutOfRange` if no id can represent the time."""
         return cls._of(_least(cls, at), at)
 
     @classmethod
@@ -216,7 +216,7 @@ class _Sequence:
         floor = now << self._bits
         fresh = floor > self._number or self._number < 0
         number = floor | self._random() if fresh else self._number + 1
-        if number >> self._total:  # also if it is negative
+        if number >> self._total:  # including negative numbers
             raise OutOfRange(
                 f"the clock says {self._clock.now()}, which is outside the range of times that "
                 "such an id can hold"
@@ -229,7 +229,7 @@ class _Sequence:
         return int.from_bytes(os.urandom(size)) >> (8 * size - self._bits)
 
     def restart(self) -> None:
-        """Continue in a forked child: after the parent's ids, and apart from its future ones."""
+        """Restart in a forked child: above the parent's ids so far, and different from its future ones."""
         self._lock = Lock()
         if self._number >= 0:
             following = (self._number >> self._bits) + 1
@@ -318,25 +318,29 @@ _UUIDS: Final = Uuid7s()
 
 
 def uuid7() -> UUID:
-    """The next UUID of version 7 of this process, about 1.5 µs."""
+    """The next UUID of version 7 of this process, about 1.5 µs.
+
+    >>> uuid7() < uuid7()
+    True
+    """
     return _UUIDS.new()
 
 
 def new_id(kind: type[Any], clock: Clock) -> Any:
-    """The next id of a kind (KSUID, ULID or UUID) by a clock."""
+    """The next id of a kind (KSUID, ULID or UUID), made by a clock."""
     used: Any = _SYSTEM if isinstance(clock, SystemClock) else clock
     of: Any = kind
     return _sequence(of, used).new()
 
 
 def id_at(kind: type[Any], now: float) -> Any:
-    """An id of a kind that was made at a time in seconds; not in order with others of its tick."""
+    """An id of a kind for a time in seconds; it is not in order with other ids of its tick."""
     return _SEQUENCE_OF[kind](ManualClock(now)).new()
 
 
 @lru_cache(maxsize=64)
 def _sequence(kind: Any, clock: Any) -> Ksuids | Ulids | Uuid7s:
-    """The sequence of a clock; the one of the process for the system's clock."""
+    """The sequence of a clock; the process's own one for the system clock."""
     if clock is _SYSTEM:
         return _OF_PROCESS[kind]
     return _SEQUENCE_OF[kind](clock)

@@ -1,6 +1,6 @@
 """Key values as bytes: components, each a type code and a body, and the hash of a partition.
 
-Here are the bytes of one value; which components the key of an item or an index entry has is in `engine.layout`.
+This module encodes single values; `engine.layout` composes the keys of items and index entries from them.
 
     0x10  negative number    0x11  zero    0x12  positive number
     0x20  string
@@ -45,10 +45,10 @@ _COMPLEMENT: Final = bytes(reversed(range(256)))
 
 
 def encode_text(text: str) -> bytes:
-    """A string as a component; it sorts by UTF-8 bytes, which is by code points."""
+    """A string as a component; it sorts by UTF-8 bytes, which is the order of code points."""
     if "\x00" in text or "\x01" in text:
         return TEXT + _escape(text.encode()) + END
-    return f"\x20{text}\x00".encode()  # the same, faster
+    return f"\x20{text}\x00".encode()  # the same as below, faster
 
 
 def encode_number(text: str) -> bytes:
@@ -65,7 +65,7 @@ def encode_number(text: str) -> bytes:
 
 
 def decode_number(encoded: bytes) -> str:
-    """The number in normal form of a component. Raises `MalformedKey` for any other bytes."""
+    """The reverse of `encode_number`. Raises `MalformedKey` for any other bytes."""
     plain = encoded[1:].translate(_COMPLEMENT) if encoded[:1] == NEGATIVE else encoded[1:]
     digits = plain[1:].translate(_UNPACK).hex()
     sign = "-" if encoded[:1] == NEGATIVE else ""
@@ -111,7 +111,7 @@ def decode_components(encoded: bytes) -> list[AttributeValue]:
 
 
 def _end_of(encoded: bytes, start: int) -> int:
-    """Where the component that begins at `start` ends."""
+    """The end of the component that begins at `start`."""
     code = encoded[start : start + 1]
     if code in (TEXT, BINARY):
         end = encoded.find(END, start + 1)
@@ -140,7 +140,7 @@ def _decode(component: bytes) -> AttributeValue:
 
 
 def encoder_for(code: str) -> Callable[[str], bytes]:
-    """The function that encodes the content of values of a type, in normal form.
+    """The function that encodes values of a type, given their content in normal form.
 
     Raises `UsageError` for a type that a key cannot have.
     """

@@ -1,4 +1,4 @@
-"""What `isotone demo` shows: sample tables for every scenario, and a tour through them.
+"""The content of `isotone demo`: sample tables for every scenario, and a tour through them.
 
 samples      all sample tables, and how they are filled
 chapter      a chapter of the tour: story, question, code

@@ -1,6 +1,6 @@
-"""A chapter of the tour: a story, sample data, a question that is really asked, and its code.
+"""A chapter of the tour: a story, sample data, a question that is really sent, and its code.
 
-The code that the page shows is read from the functions that run: it cannot differ from what was measured.
+The page shows the source of the functions that run, so it cannot differ from what was measured.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _READERS: Final[dict[str, Callable[[str], Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """One strategy. `ask(store, …)` answers the question; its other parameters are edited in the page.
+    """One strategy. `ask(store, …)` answers the question; its other parameters can be edited on the page.
 
-    `by_hand(client, …)` is the same with boto3's client. `instead` asks without the strategy, for comparison. `act`
-    changes something, to see what happens. `refuse` does what Isotone refuses.
+    `by_hand(client, …)` does the same with boto3's client. `instead` answers without the strategy, for comparison.
+    `act` is a change that the visitor can try. `refuse` is code that Isotone refuses.
     """
 
     name: str
@@ -41,11 +41,11 @@ class Chapter:
     title: str
     story: str
     shows: tuple[str, ...]
-    """The names, in the module of `ask`, of the tables and entities whose source is shown."""
+    """The tables and entities whose source is shown, by their names in the module of `ask`."""
     ask: Callable[..., Any]
     by_hand: Callable[..., Any]
     columns: tuple[str, ...] = ()
-    """The members of an answer's rows, where they are no items."""
+    """The columns of an answer whose rows are not items."""
     instead: Callable[..., Any] | None = None
     instead_title: str = ""
     act: Callable[..., Any] | None = None
@@ -71,7 +71,7 @@ class Chapter:
         return found
 
     def values(self, given: Mapping[str, str]) -> dict[str, Any]:
-        """Arguments of `ask` from texts; raises `UsageError` for a text that is no value."""
+        """Parse the arguments of `ask`; raises `UsageError` for an invalid text."""
         found = {}
         for parameter in self.parameters():
             name, kind, choices = parameter["name"], parameter["kind"], parameter["choices"]
@@ -88,7 +88,7 @@ class Chapter:
         return found
 
     def code(self) -> dict[str, Any]:
-        """The sources: the model, the question, the same by hand, and what is refused."""
+        """The sources: the model, the question, the same by hand, and the refused code."""
         module = inspect.getmodule(self.ask)
         assert module is not None
         return {
@@ -106,7 +106,7 @@ def _text(value: Any) -> str:
 
 
 def body_of(function: Callable[..., Any]) -> str:
-    """The statements of a function, as they would stand in a script."""
+    """The statements of a function, as they would be in a script."""
     source = textwrap.dedent(inspect.getsource(function))
     (definition,) = ast.parse(source).body
     assert isinstance(definition, ast.FunctionDef)
@@ -115,7 +115,7 @@ def body_of(function: Callable[..., Any]) -> str:
     statements = definition.body[1:] if has_docstring else definition.body
     lines = source.splitlines()
     start = statements[0].lineno - 1
-    while lines[start - 1].lstrip().startswith("#"):  # what is said before the first statement
+    while lines[start - 1].lstrip().startswith("#"):  # comments before the first statement
         start -= 1
     lines = lines[start:]
     text = textwrap.dedent("\n".join(lines))

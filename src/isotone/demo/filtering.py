@@ -69,13 +69,13 @@ def fill_orders(store: Store, clock: ManualClock) -> None:
 
     for at, status in _JANUARY:
         add("36ab55a589e4", _at(at), status)
-    for number in range(60):  # before and after the days that are asked for
+    for number in range(60):  # before and after the days of the question
         year = 2019 if number % 2 else 2020
         day = datetime(year, 3, 1, 8, tzinfo=UTC) + timedelta(days=4 * number, hours=number % 9)
         add("36ab55a589e4", day, chance.choice(_STATUSES))
     for at, status in _THIRD_QUARTER:
         add("2b5a41c0", _at(at), status)
-    for number in range(80):  # of all quarters; what falls into the third one was not cancelled
+    for number in range(80):  # in all quarters; those of the third one are not cancelled
         day = datetime(2018, 11, 1, 9, tzinfo=UTC) + timedelta(days=7 * number, hours=number % 11)
         in_quarter = _at("2019-07-01") <= day < _at("2019-10-01")
         kinds = ("PLACED", "SHIPPED", "CANCELLED_BY_SHOP") if in_quarter else _STATUSES

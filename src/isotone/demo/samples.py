@@ -1,4 +1,4 @@
-"""All sample tables, and how they are filled: through the library, always with the same data."""
+"""All sample tables, and the functions that fill them with the same data each time."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ def fill_feeds(store: Store, clock: ManualClock) -> None:
 
 
 def nothing_more(store: Store, clock: ManualClock) -> None:
-    """The timelines are filled with the feed."""
+    """Do nothing: filling the feed also fills the timelines."""
 
 
 def newest_posts(store: Store, reader: str = "bob", posts: int = 6) -> Any:
@@ -232,7 +232,7 @@ def newest_posts_by_hand(client: Any, reader: str = "bob", posts: int = 6) -> An
         ExpressionAttributeValues={":timeline": {"S": f"FEED#site#READER#{reader}"}},
         Limit=posts,
     )["Items"]
-    return [{"PK": each["PK"], "SK": each["SK"]} for each in entries]  # and read the posts
+    return [{"PK": each["PK"], "SK": each["SK"]} for each in entries]  # … and read the posts
 
 
 def post_as_eve(store: Store) -> Any:
@@ -248,11 +248,12 @@ queues = Queue.layout("queues")
 
 def fill_queues(store: Store, clock: ManualClock) -> None:
     queue = Queue(store, "orders", hold=3_600, attempts=2, retry_after=lambda _: 0, table=queues)
-    clock.advance(max(0.0, wall_clock() - 600 - clock.now()))  # claims and delays are of today
+    # claims and delays need the current time
+    clock.advance(max(0.0, wall_clock() - 600 - clock.now()))
     for number in range(1, 25):
         clock.advance(timedelta(seconds=20))
         queue.put({"order": number, "product": ("tea", "lamp", "cup")[number % 3]})
-    for message in queue.claim(2):  # twice in vain: dead letters
+    for message in queue.claim(2):  # fails twice, so these become dead letters
         queue.give_back(message, reason="the card is refused")
     for message in queue.claim(2):
         queue.bury(message, "the card is refused")

@@ -1,7 +1,7 @@
-"""The tour's calls: a question is asked for real, measured, and drawn on the item collection that it read.
+"""The tour's calls: each runs a chapter's question, measures it, and draws the item collection that it read.
 
-What a question reads is taken from the requests that were sent. Each is sent again without its filter, to see which
-items it read, and the collection around them is read once more, to show what was left alone.
+What a question reads is derived from the requests that it sent. Each request is sent again without its filter, to find
+the items that it read. Then the collection around them is read, to show what was not read.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ CHAPTERS: Final[Sequence[Chapter]] = (
 )
 
 _HEAD, _TAIL = 12, 3  # rows of a long range that are shown
-_AROUND: Final = 3  # rows before and after it
-_AT_EDGE: Final = 1  # rows at the ends of the collection
+_AROUND: Final = 3  # rows shown before and after the range
+_AT_EDGE: Final = 1  # rows shown at the ends of the collection
 _MOST: Final = 1_000  # items of a collection that are counted
 _EQUALS: Final = re.compile(r"(#?\w+)\s*=\s*(:\w+)")
 _DROPPED: Final = ("FilterExpression", "ProjectionExpression", "Select", "ReturnConsumedCapacity")
@@ -40,7 +40,7 @@ Answer = dict[str, Any]
 
 
 class Tour:
-    """The chapters over one backend; `calls` are what the page asks."""
+    """The chapters over one backend; `calls` are the calls of the page."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -82,7 +82,7 @@ class Tour:
         }
 
     def act(self, given: Mapping[str, Any]) -> Answer:
-        """Do what a chapter offers to try: `{"chapter"}`."""
+        """Run the change that a chapter offers: `{"chapter"}`."""
         chapter = self._chapter(given)
         if chapter.act is None:
             raise UsageError(f"chapter {chapter.name!r} has nothing to try")
@@ -91,7 +91,7 @@ class Tour:
         return {}
 
     def ask(self, given: Mapping[str, Any]) -> Answer:
-        """Ask a chapter's question: `{"chapter", "parameters"}`."""
+        """Run a chapter's question: `{"chapter", "parameters"}`."""
         chapter = self._chapter(given)
         values = chapter.values(given.get("parameters") or {})
         answer, sent, milliseconds = self._measured(chapter.ask, values)
@@ -131,7 +131,7 @@ class Tour:
         return _cost(sent, milliseconds)
 
     def _refused(self, chapter: Chapter) -> str | None:
-        """What Isotone says to what it refuses."""
+        """The error that Isotone raises for a chapter's refused code."""
         if chapter.refuse is None:
             return None
         try:
@@ -143,12 +143,12 @@ class Tour:
     # The collection
 
     def _collections(self, reads: Sequence[Observation]) -> list[Answer]:
-        """What was read, each partition by itself; those with nothing in them are left out."""
+        """The collections that were read, one per partition; empty ones are left out."""
         found = [self._collection(group) for group in _by_partition(reads)]
         return [each for each in found if each["total"]]
 
     def _collection(self, reads: Sequence[Observation]) -> Answer:
-        """The items around what was read, in the order of their keys."""
+        """The items around those that were read, in the order of their keys."""
         first = reads[0]
         table, index = first.tables[0], first.index
         keys = self._keys(table, index)
@@ -190,7 +190,7 @@ class Tour:
         return [*read_description(self._backend, table).key_of(index).names]
 
     def _around(self, sent: Observation, keys: Sequence[str]) -> tuple[list[Any], bool]:
-        """The whole partition that was read, or the beginning of what was scanned."""
+        """The whole partition that was read, or the beginning of a scanned table."""
         request: dict[str, Any] = {"TableName": sent.tables[0], "Limit": _MOST}
         if sent.index is not None:
             request["IndexName"] = sent.index
@@ -223,7 +223,7 @@ class Tour:
 
 
 def _by_partition(reads: Iterable[Observation]) -> list[list[Observation]]:
-    """The requests in groups that read the same partition of the same table or index."""
+    """The requests grouped by the partition, of a table or an index, that they read."""
     groups: dict[str, list[Observation]] = {}
     for each in reads:
         condition = str(each.request.get("KeyConditionExpression", "")).partition(" AND ")[0]
@@ -243,7 +243,7 @@ def _partition_of(request: Mapping[str, Any], attribute: str) -> Any:
 
 
 def _trimmed(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The request with the names and values that its expressions still use: others are an error."""
+    """The request without names and values that its expressions no longer use; unused ones are an error."""
     used = str(request.get("KeyConditionExpression", ""))
     kept = dict(request)
     for member in ("ExpressionAttributeNames", "ExpressionAttributeValues"):
@@ -257,7 +257,7 @@ def _trimmed(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _chosen(is_read: Sequence[bool]) -> Iterator[tuple[int | None, int, int]]:
-    """The places of the rows that are shown; (None, n, m) where n rows are left out, of which m were read."""
+    """The positions of the rows that are shown; (None, n, m) stands for n hidden rows, m of which were read."""
     places = [place for place, read in enumerate(is_read) if read]
     last = len(is_read) - 1
     shown = set(range(_AT_EDGE)) | set(range(last - _AT_EDGE + 1, last + 1))
@@ -304,7 +304,7 @@ _SHOWN: Final = (
 
 
 def _rows(columns: Sequence[str], answer: Any) -> Answer | None:
-    """The answer as a table, where it is not simply items."""
+    """The answer as a table, if it does not consist of items."""
     if not columns:
         return None
     rows = []

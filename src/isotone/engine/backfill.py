@@ -27,14 +27,13 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from isotone.effort import breathe
 from isotone.engine import removed_entries
 from isotone.engine.engine import PROGRESS, Engine
 from isotone.engine.index_entries import IndexEntry, TableIndex
 from isotone.engine.items import replace_entry
 from isotone.engine.layout import item_of, total_size
 from isotone.engine.loaded_entries import LoadedEntries
-from isotone.engine.slices import LONG, SECONDS, chunks, in_time
+from isotone.engine.slices import LONG, SECONDS, breathe, chunks, in_time
 from isotone.engine.table_indexes import StoredTable
 from isotone.engine.table_schema import IndexOrVector, TableSchema
 from isotone.errors import IsotoneError

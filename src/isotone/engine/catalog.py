@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from isotone.engine.consumed_units import UnitsByTable
+from isotone.engine.consumed_units import TableUnits, UnitsByTable
 from isotone.engine.table_indexes import StoredTable
 from isotone.engine.table_schema import TableSchema
 from isotone.errors import StorageCorrupt
@@ -57,12 +57,13 @@ class Catalog:
     `units` counts the capacity that requests consume, if enabled.
     """
 
-    __slots__ = ("_changes", "_having", "_store", "creating", "tables", "units")
+    __slots__ = ("_changes", "_has_own_units", "_having", "_store", "creating", "tables", "units")
 
     def __init__(self, store: OrderedStore) -> None:
         self._store = store
         self._changes: _Changes = ()
         self.units: UnitsByTable | None = None
+        self._has_own_units = True
         self._forget_all()
         self.refresh()
 
@@ -98,7 +99,16 @@ class Catalog:
 
     def count_units(self, counted: bool) -> None:
         """Start or stop counting the capacity that requests consume on each table."""
-        self.units = UnitsByTable() if counted else None
+        self._count_in(UnitsByTable() if counted else None)
+
+    def share_units(self, units: UnitsByTable | None) -> None:
+        """Count in the counters of the engine whose reader this catalog belongs to; it decides which are forgotten."""
+        if self.units is not units:
+            self._has_own_units = False
+            self._count_in(units)
+
+    def _count_in(self, units: UnitsByTable | None) -> None:
+        self.units = units
         for table in [*self.tables.values(), *self.creating.values()]:
             self._keep(table.schema)
 
@@ -138,6 +148,10 @@ class Catalog:
         self._changes = stored
         return True
 
+    def is_as_stored(self) -> bool:
+        """Whether the store has no other version. One lookup."""
+        return bool(self._changes) and self._store.get(CATALOG, _VERSION) == self._changes[-1][0]
+
     def _read_all(self) -> None:
         self._forget_all()
         for name, record in self._store.range(CATALOG, _FIRST_NAME, None):
@@ -158,11 +172,11 @@ class Catalog:
         self._having: dict[Feature, dict[str, StoredTable]] = {feature: {} for feature in _HAVE}
 
     def _forget_units_of_others(self) -> None:
-        if self.units is not None:
+        if self.units is not None and self._has_own_units:
             self.units.keep_only(self.tables.keys() | self.creating.keys())
 
     def _keep(self, schema: TableSchema) -> StoredTable:
-        table = StoredTable(schema, None if self.units is None else self.units.of(schema))
+        table = StoredTable(schema, self._units_of(schema))
         self._take_out(schema.name)
         if schema.is_creating:
             self.creating[schema.name] = table
@@ -173,9 +187,14 @@ class Catalog:
                 self._having[feature][schema.name] = table
         return table
 
+    def _units_of(self, schema: TableSchema) -> TableUnits | None:
+        if self.units is None:
+            return None
+        return self.units.of(schema) if self._has_own_units else self.units.counters(schema.name)
+
     def _drop(self, name: str) -> None:
         self._take_out(name)
-        if self.units is not None:
+        if self.units is not None and self._has_own_units:
             self.units.forget(name)
 
     def _take_out(self, name: str) -> None:
@@ -264,15 +283,15 @@ class TreeCounts:
     def flush(self) -> None:
         """Write the changed counts; called before the commit."""
         for tree, counts in self._changed.items():
-            items, size, is_new = counts
-            if is_new:
+            items, size, is_changed = counts
+            if is_changed:
                 self._store.put(COUNTS, tree.encode(), _COUNT.pack(items, size))
                 counts[2] = False
         self._changed.clear()
 
     @property
     def changed(self) -> bool:
-        """Whether the open transaction has changes that are not written yet."""
+        """Whether the open transaction has touched a tree since the last flush, even if no count has changed."""
         return bool(self._changed)
 
     def forget(self) -> None:

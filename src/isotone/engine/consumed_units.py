@@ -1,8 +1,8 @@
 """Metrics of consumed capacity units (RCU, WCU), by table and index, since counting began.
 
 A table and its indexes hold their own counters (`units`), so a request needs no look-up to add to them; None while
-counting is off. Additions happen under the engine's lock, except those of a long read, which another thread finishes:
-adding to an attribute is atomic between threads if the statement calls no function.
+counting is off. Writes add under the engine's lock, reads without it, since several threads may read: adding to an attribute is atomic
+between threads if the statement calls no function.
 
 The number of counters is limited. `MOST_TABLES` tables have their own; all others share one. The shared one also takes
 over what deleted tables and indexes have consumed, so the sum of all counters never falls.
@@ -40,8 +40,11 @@ class Units:
         self.write_units = 0.0
 
     def absorb(self, other: Units) -> None:
-        self.read_units += other.read_units
-        self.write_units += other.write_units
+        self.add(other.read_units, other.write_units)
+
+    def add(self, read_units: float, write_units: float) -> None:
+        self.read_units += read_units
+        self.write_units += write_units
 
 
 class TableUnits(Units):
@@ -114,11 +117,9 @@ class UnitsByTable:
 
     def of(self, schema: TableSchema) -> TableUnits:
         """The counters of a table. Counters of indexes that it no longer has are added to the shared ones."""
-        found = self._by_name.get(schema.name)
-        if found is None:
-            if len(self._by_name) >= MOST_TABLES:
-                return self._others
-            found = self._by_name[schema.name] = TableUnits()
+        found = self.counters(schema.name)
+        if found is self._others:
+            return found
         for name in found.indexes.keys() - {index.name for index in schema.indexes}:
             self._others.absorb(found.indexes.pop(name))
         return found
@@ -134,6 +135,18 @@ class UnitsByTable:
         """Forget all tables but these."""
         for name in self._by_name.keys() - names:
             self.forget(name)
+
+    def counters(self, name: str) -> TableUnits:
+        """The counters of a table, whatever indexes it has."""
+        if name not in self._by_name and len(self._by_name) >= MOST_TABLES:
+            return self._others
+        return self._by_name.setdefault(name, TableUnits())
+
+    def add(self, table: str, index: str, read_units: float, write_units: float) -> None:
+        """Add what another process has counted; a table or an index that is not there counts as one of the others."""
+        of_table = self._by_name.get(table)
+        units = of_table.indexes.get(index) if of_table is not None and index else of_table
+        (units or self._others).add(read_units, write_units)
 
     def __iter__(self) -> Iterator[tuple[str, str, Units]]:
         """Yield every consumer: table, index ("" for the table itself), and its counters."""

@@ -1,10 +1,12 @@
-"""The open database: store, tables, clock, the lock, and group commit (`engine.reading`, `engine.writing`).
+"""The open database: store, tables, clock, the lock, group commit, and `rolled_back`, which undoes a block of requests.
 
 Rules that every caller keeps:
 
 - Work happens inside `with engine.reading:` or `with engine.writing:`. Both take the lock and first
   check for changes by other processes. `writing` nests: the outermost block is the transaction, and
   everything inside it is committed together (group commit).
+- Requests read inside `with engine.reading_beside as engine:` or `read_optimistically`. They do not wait while another
+  thread has the lock of a file: they get a reader (`engine/readers.py`) in place of the engine.
 - An action checks everything before its first write. So an `ApiError` leaves nothing to undo. Any
   other exception rolls back the outermost block.
 - Background work that can be repeated after a power cut uses `writing_unsynced`, so nobody waits for its commits.
@@ -21,7 +23,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -30,6 +32,7 @@ from weakref import WeakSet
 from isotone.clock import Clock, SystemClock
 from isotone.engine import damage
 from isotone.engine.catalog import CATALOG, COUNTS, Catalog, TreeCounts
+from isotone.engine.readers import Readers
 from isotone.engine.vector_cache import VectorCache
 from isotone.errors import (
     ApiError,
@@ -37,6 +40,7 @@ from isotone.errors import (
     IsotoneError,
     StorageBusy,
     StorageCorrupt,
+    TakesLong,
     ValidationException,
 )
 from isotone.exchange.objects import ObjectStore
@@ -96,13 +100,14 @@ class Engine:
             FileWaits(self.lock, store) if home is None else home.file_waits
         )
         self.home = home or self
+        self.readers: Readers = Readers(self._open_reader) if home is None else home.readers
         self.regions: dict[str, Engine] = {} if home is None else home.regions
         self.before_commit: Callable[[Engine], object] | None = None
         self.has_undelivered = False
         self.replication_lag = 0.0
         self.replication_paused = False
         self.outdated = False
-        self._is_calm = not store.read_only  # no other process has just committed
+        self._is_calm = not store.needs_snapshots  # no other process has just committed
         self.skipped: set[tuple[str, bytes]] = set()  # damaged entries that the TTL sweep skips
         self._logged_damage: set[str] = set()
         if home is None:
@@ -119,6 +124,9 @@ class Engine:
         )
         self.reading: AbstractContextManager[Any] = (
             self.lock if store.exclusive else _ReadLock(self)
+        )
+        self.reading_beside: AbstractContextManager[Engine] = (
+            _Turn(self) if store.exclusive else _ReadingBeside(self)
         )
         self.read_optimistically: OptimisticRead = (
             self._read_alone if store.exclusive else self._read_beside_writers
@@ -199,27 +207,73 @@ class Engine:
     def refresh(self) -> None:
         """Drop cached state that another process has made stale."""
         changed = self.store.changed_elsewhere()
-        self._is_calm = not changed and not self.store.read_only
+        self._is_calm = not changed and not self.store.needs_snapshots
         if changed or self.outdated:
             self.forget()
 
     def _read_beside_writers(self, read: Callable[[Engine, R], T], request: R) -> T:
-        with self.lock:
-            if self._is_calm and not self.outdated:
+        engine = self if self.lock.acquire(False) else self._reader_or_turn()
+        try:
+            if not engine.outdated:
                 try:
-                    found = read(self, request)
+                    if engine._is_calm or engine._catches_up():
+                        found = read(engine, request)
+                        if engine.store.is_current():
+                            return found
                 except IsotoneError:
-                    # perhaps only because the catalog is outdated; otherwise it is raised again
-                    pass
-                else:
-                    if self.store.is_current():
-                        return found
-            with self.reading:
-                return read(self, request)
+                    pass  # perhaps only because the catalog is outdated; otherwise it is raised again
+            with engine.reading:
+                return read(engine, request)
+        finally:
+            engine.lock.release()
+
+    def _catches_up(self) -> bool:
+        """Without a snapshot, forget what the last commits of others have made stale; False if that takes one.
+
+        Each commit of a busy writer would otherwise cost a reader a transaction. Mostly the catalog is still the same.
+        """
+        if len(self.regions) > 1 or self.store.needs_snapshots or not self.catalog.is_as_stored():
+            return False
+        self._is_calm = not self.store.has_seen_changes()
+        if not self._is_calm:
+            self.counts.forget()
+            self.vectors.forget()
+        return True
 
     def _read_alone(self, read: Callable[[Engine, R], T], request: R) -> T:
         with self.lock:
             return read(self, request)
+
+    def _reader_or_turn(self) -> Engine:
+        """A reader of this region; if there is none, this engine once its lock is free. Its lock is held."""
+        reader = None if self.store.exclusive else self.readers.take()
+        if reader is not None:
+            found = reader._region_of_reader(self.region)
+            if found is not None:
+                found.catalog.share_units(self.catalog.units)
+                return found
+            reader.lock.release()
+        self.lock.acquire()
+        return self
+
+    def _region_of_reader(self, region: str) -> Engine | None:
+        """A region, which may be newer than what this reader has read last; None if it is not committed yet."""
+        if region not in self.regions:
+            with suppress(IsotoneError), self.reading:
+                pass  # the owner's own read reports what is wrong with the file
+        return self.regions.get(region)
+
+    def _open_reader(self) -> Engine | None:
+        store = self.store.reader()
+        if store is None:
+            return None
+        try:
+            reader = Engine(store, clock=self.clock, region=self.region, account=self.account)
+        except BaseException:
+            store.close()
+            raise
+        reader._logged_damage = self._logged_damage
+        return reader
 
     def forget(self) -> None:
         """Read catalogs and counts again: another process has written, or a transaction was rolled back."""
@@ -246,6 +300,7 @@ class Engine:
         A signal handler can raise (`KeyboardInterrupt`) before the first line of an `__exit__`, or in the middle of
         one. Then the block has ended, but the transaction has not. The lock, which is released last, shows it.
         """
+        self.readers.abandon()
         if not self.lock._is_owned():
             return
         try:
@@ -264,6 +319,7 @@ class Engine:
         with self.lock:
             transaction = self.store.transaction()
             transaction.__enter__()
+            self.readers.paused += 1
         try:
             yield
         finally:
@@ -273,6 +329,7 @@ class Engine:
                     transaction.__exit__(None, None, None)
                     self.forget()
                 finally:
+                    self.readers.paused -= 1
                     self.lock.release()
 
     def clear(self) -> None:
@@ -293,6 +350,7 @@ class Engine:
                         engine.clear()
 
     def close(self) -> None:
+        self.readers.close()
         if not self._lock_at_last():
             return  # like a kill: the file has everything that was acknowledged
         try:
@@ -302,6 +360,7 @@ class Engine:
             # From here on, cached state must not answer any request.
             self.outdated = True
             self.reading = _ReadLock(self)
+            self.reading_beside = _ReadingBeside(self)
             self.read_optimistically = self._read_beside_writers
         finally:
             self.lock.release()
@@ -318,16 +377,23 @@ _OPEN: WeakSet[Engine] = WeakSet()
 def _lock_all() -> None:
     """Wait until no request is running: a child must not inherit a running request or a held lock."""
     for engine in sorted(_OPEN, key=id):
-        engine.lock.acquire()
-        _held.append(engine)
+        if engine.home is engine:
+            _hold(engine.readers.lock)  # from here on no reader is opened
+    for engine in sorted(_OPEN, key=id):
+        _hold(engine.lock)
+
+
+def _hold(lock: Any) -> None:
+    lock.acquire()
+    _held.append(lock)
 
 
 def _unlock_all() -> None:
     while _held:
-        _held.pop().lock.release()
+        _held.pop().release()
 
 
-_held: list[Engine] = []
+_held: list[Any] = []
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_lock_all, after_in_parent=_unlock_all, after_in_child=_unlock_all)
 
@@ -417,7 +483,8 @@ class OptimisticRead(Protocol):
 
     A snapshot costs as much as a lookup, so the first call runs without one. If another process has committed since the
     catalog was read, the result may mix two moments, and `read` is repeated in a snapshot. While other processes keep
-    committing, only the call in the snapshot is made. If no other process can write, the lock alone is enough.
+    committing, the catalog's version is looked up first. If no other process can write, the lock alone is enough.
+    `read` must use the engine that it gets, which may be a reader.
     """
 
     def __call__(self, read: Callable[[Engine, R], T], request: R) -> T: ...
@@ -455,6 +522,53 @@ class _ReadLock:
         self._lock.release()
 
 
+class _Turn:
+    """`reading_beside` of a store that no other process or thread can read: takes the lock."""
+
+    __slots__ = ("_engine", "_lock")
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._lock = engine.lock
+
+    def __enter__(self) -> Engine:
+        self._lock.acquire()
+        return self._engine
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+class _ReadingBeside:
+    """`with engine.reading_beside as engine:` is `reading`, but waits for no writer: if another thread has the engine's
+    lock, the block gets a reader, which it must use instead of the engine.
+    """
+
+    __slots__ = ("_engine",)
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __enter__(self) -> Engine:
+        engine = self._engine
+        chosen = engine if engine.lock.acquire(False) else engine._reader_or_turn()
+        try:
+            chosen.reading.__enter__()
+        except IsotoneError:
+            chosen.lock.release()
+            raise
+        return chosen
+
+    def __exit__(self, *_: object) -> None:
+        # Whoever has the engine's lock got no reader.
+        engine = self._engine
+        chosen = engine if engine.lock._is_owned() else engine.readers.in_use()
+        try:
+            chosen.reading.__exit__(None, None, None)
+        finally:
+            chosen.lock.release()
+
+
 class _Writing:
     """`with engine.writing:` takes the lock, and one transaction that nested blocks share."""
 
@@ -472,7 +586,7 @@ class _Writing:
         """Forget the open transaction, which was abandoned."""
         self._depth = 0
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Engine:
         self._lock.acquire()
         if self._depth == 0:
             try:
@@ -484,6 +598,7 @@ class _Writing:
                 self._lock.release()
                 raise
         self._depth += 1
+        return self._engine
 
     def __exit__(
         self,
@@ -517,8 +632,12 @@ class _Writing:
         home = engine.home
         if kind is not None:
             self._undo()
-            # Item actions raise an ApiError only before they have changed anything.
-            if not issubclass(kind, ApiError) or engine.counts.changed or len(home.regions) > 1:
+            # Item actions raise one of these only before they have changed anything.
+            if (
+                not issubclass(kind, ApiError | TakesLong)
+                or engine.counts.changed
+                or len(home.regions) > 1
+            ):
                 engine.forget()
             else:
                 engine.catalog.refresh()

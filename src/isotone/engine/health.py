@@ -88,6 +88,28 @@ def series(engine: Engine) -> list[Series]:
     return found
 
 
+Consumed = list[tuple[str, str, str, float, float]]
+"""Region, table, index, and the units that were read and written."""
+
+
+def take_consumed(engine: Engine) -> Consumed:
+    """The units that this process has counted since the last call, for the process that shows them."""
+    found: Consumed = []
+    for region, each in list(engine.regions.items()):
+        for table, index, units in each.catalog.units or ():
+            found.append((region, table, index, units.read_units, units.write_units))
+            units.read_units = units.write_units = 0.0
+    return found
+
+
+def add_consumed(engine: Engine, consumed: Consumed) -> None:
+    """Count what another process has taken."""
+    for region, table, index, read_units, write_units in consumed:
+        counters = engine.regions.get(region, engine).catalog.units
+        if counters is not None:
+            counters.add(table, index, read_units, write_units)
+
+
 def _lags(engine: Engine) -> list[tuple[str, str, float]]:
     try:
         return stream_lag.lags(engine)

@@ -63,6 +63,8 @@ def put(
     engine.counts.add(table.tree, 1 if old is None else 0, size - old_size)
     if table.indexes:
         _update_entries(engine, table, key, old, old_item, record, item, meter)
+        if table.collections is not None:
+            _resize_collection(engine, table, item, size - old_size)
     if table.stream is not None:
         record_change(engine, table, key, old, record, item)
     if table.history is not None and old != record:
@@ -105,7 +107,10 @@ def delete(
         engine.store.delete(table.tree, key)
         engine.counts.add(table.tree, -1, -old_size)
         if table.indexes:
+            old_item = item_of(old) if old_item is None else old_item
             _update_entries(engine, table, key, old, old_item, None, None, meter)
+            if table.collections is not None:
+                _resize_collection(engine, table, old_item, -old_size)
         if table.stream is not None:
             record_change(engine, table, key, old, None, expired=expired)
         if table.history is not None:
@@ -155,10 +160,7 @@ def _update_entries(
     new_item: Item | None,
     meter: WriteMeter | None,
 ) -> None:
-    """Update every index entry of an item, and the size of its collection.
-
-    Only tables with local indexes have collection sizes.
-    """
+    """Update every index entry of an item."""
     if old_record is not None and old_item is None:
         old_item = item_of(old_record)
     for index in table.indexes:
@@ -181,9 +183,6 @@ def _update_entries(
                 and not (before and after and index.are_equal(before, after))
             ):
                 meter.write_entry(index, before, after)
-    item = new_item or old_item
-    if table.collections is not None and item is not None:
-        _resize_collection(engine, table, item, size_of(new_record) - size_of(old_record))
 
 
 def replace_entry(

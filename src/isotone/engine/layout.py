@@ -1,4 +1,4 @@
-"""Physical layout: encodes the keys of items and index entries (hash, partition, sort) and their records.
+"""Physical layout: keys of items and index entries (hash, partition, sort), which items have one, and records.
 
     table entry   hash(partition) · partition · sort
     index entry   hash(partition parts) · partition parts · sort parts · table partition · table sort
@@ -34,12 +34,10 @@ from isotone.codec import (
     partition_prefix,
     prefix_range,
 )
-from isotone.effort import LARGE_PIECE, this_thread
 from isotone.engine.table_schema import KeyPart, KeySchema
 from isotone.errors import MalformedKey
 from isotone.expressions import KeyRange, equal
 from isotone.values.attribute_validation import AttributeValue, Item
-from isotone.values.json_pieces import decode_in_pieces
 from isotone.values.size import value_size
 
 Bounds: TypeAlias = tuple[bytes, bytes | None]
@@ -59,6 +57,7 @@ class Keyspace:
         "_sort",
         "_text_names",
         "_text_sort",
+        "is_text",
         "length",
         "names",
         "partition_names",
@@ -79,9 +78,9 @@ class Keyspace:
         self._components = self._partition + self._sort
         self._of_contents = [_OF_CONTENT[part.type] for part in schema.parts]
         is_simple = len(self._partition) == 1 and len(self._sort) < 2
-        is_text = is_simple and all(part.type == "S" for part in schema.parts)
-        self._text_names = self.names if is_text else ()
-        self._text_sort = schema.sort[0].name if is_text and schema.sort else None
+        self.is_text = is_simple and all(part.type == "S" for part in schema.parts)
+        self._text_names = self.names if self.is_text else ()
+        self._text_sort = schema.sort[0].name if self.is_text and schema.sort else None
 
     def plain_key(self, item: Mapping[str, AttributeValue]) -> bytes | None:
         """The key of an item if it has only short strings, as most keys do; None otherwise. Values may be unvalidated."""
@@ -105,13 +104,17 @@ class Keyspace:
             return None
         return key + encode_text(text)
 
-    def is_plain(self, item: Mapping[str, AttributeValue]) -> bool:
-        """Whether a validated item has a `plain_key`. Cheaper than making the key."""
-        for name in self._text_names:
+    def accepts(self, item: Mapping[str, AttributeValue]) -> bool:
+        """Whether those key attributes that an item has are of the right type, neither empty nor too long."""
+        for name, kind, _, limit in self._components:
             value = item.get(name)
-            if value is None or "S" not in value or not 0 < len(value["S"]) <= SHORT:
+            if value is not None and (
+                kind not in value
+                or not value[kind]
+                or (len(value[kind]) > SHORT and value_size(value) > limit)
+            ):
                 return False
-        return self._text_names != ()
+        return True
 
     def fits(self, item: Mapping[str, AttributeValue]) -> bool:
         """Whether an item has every key attribute with the right type, neither empty nor too long."""
@@ -236,15 +239,7 @@ _unpack_size: Callable[[bytes], tuple[int]] = _SIZE.unpack_from
 
 encode_item: Callable[[Item], bytes] = msgspec.json.Encoder().encode
 # Values stay plain dicts: if their types were named here, msgspec would validate each one again.
-_decode: Callable[[bytes], Item] = msgspec.json.Decoder(dict[str, dict]).decode  # type: ignore[type-arg] # untyped on purpose: see above
-
-
-def decode_item(body: bytes) -> Item:
-    """Parse an item's JSON. A worker thread for long tasks parses a large one in pieces."""
-    if len(body) > LARGE_PIECE and this_thread.turn.gives_way:
-        item: Item = decode_in_pieces(body)
-        return item
-    return _decode(body)
+decode_item: Callable[[bytes], Item] = msgspec.json.Decoder(dict[str, dict]).decode  # type: ignore[type-arg] # untyped on purpose: see above
 
 
 def pack(item: Item, size: int) -> bytes:
@@ -276,9 +271,7 @@ def body_of(record: bytes) -> bytes:
 
 def item_of(record: bytes) -> Item:
     """The item itself, parsed."""
-    if len(record) > LARGE_PIECE:
-        return decode_item(record[SIZE_BYTES:])
-    return _decode(record[SIZE_BYTES:])
+    return decode_item(record[SIZE_BYTES:])
 
 
 _SUM = 0xFFFF

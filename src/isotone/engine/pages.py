@@ -3,9 +3,8 @@
 The service's rules: a page ends after `Limit` items, or when it has read more than 1 MB, both counted before the
 filter. A page that ended early has a position (`last`); a page that reached the end of the range has none.
 
-A page of many small items is read in parts (`RecordReader.read` called repeatedly); other threads may read and write
-between them. Each part is a snapshot, and no item is read twice. The page as a whole is not a snapshot, as on the
-service.
+A page is one snapshot. A caller that must not be held for long reads `briefly`: no more records than take some
+milliseconds, and the page says whether it `is_long`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import msgspec
 
 from isotone import limits
 from isotone.codec import segment_range
-from isotone.effort import LARGE_PIECE, give_way
 from isotone.engine.engine import Engine
 from isotone.engine.layout import (
     SIZE_BYTES,
@@ -39,8 +37,7 @@ _QUICK_RECORDS = 100  # records that are filtered or projected within some milli
 _QUICK_NODES = 5000  # nodes of a filter, over all those records
 _QUICK_SIZE = 16 * limits.KB  # bytes of those records
 _QUICK_COPIES = 2000  # records that are copied unchanged within some milliseconds
-_PART = 2000  # records that are read at once, within some milliseconds
-_FETCHED_PART = 200  # the same, if each record must be fetched from the table
+_QUICK_FETCHES = 200  # the same, if each record must be fetched from the table
 
 
 class OrderedSource:
@@ -61,14 +58,6 @@ class OrderedSource:
         self.tree = entries.tree
         self.keyspace = entries.keyspace
         self.key_names = entries.key_names
-
-    def is_current(self) -> bool:
-        """Whether the table and its index still have the same definitions."""
-        table = self.engine.catalog.tables.get(self.table.name)
-        if table is None or self.index is None:
-            return table is not None and table.tree == self.tree
-        index = table.index(self.index.name)
-        return index is not None and index.tree == self.tree
 
     def last_key(self, record: bytes) -> Item:
         """The `LastEvaluatedKey` of a record."""
@@ -120,9 +109,8 @@ class RangePage(msgspec.Struct):
     """The result of reading a range. `size` is the bytes read (an upper bound unless the reader is `sizing`), `last`
     the record at which it stopped.
 
-    `items` are in JSON. `records` are not items yet: `RecordReader.evaluate` converts them, which may take more than
-    some milliseconds if `is_long`. `reached` is the record after which the page continues, if it has not been read
-    completely.
+    `items` are in JSON. `records` are not items yet: `RecordReader.evaluate` converts them. To read all of the page, or to
+    convert it, takes more than some milliseconds if it `is_long`.
     """
 
     records: list[bytes] = []
@@ -131,7 +119,6 @@ class RangePage(msgspec.Struct):
     scanned: int = 0
     size: int = 0
     last: bytes | None = None
-    reached: bytes | None = None
     is_long: bool = False
 
 
@@ -139,7 +126,7 @@ class RecordReader(msgspec.Struct, frozen=True, gc=False):
     """How to read and convert the records of a page.
 
     `expand` turns an index entry's record into the full item (for a local index that lacks attributes); `matches` is
-    the filter, `project` reduces the item to the projection, `counting` returns no items. `effort` is the number of
+    the filter, `project` reduces the item to the projection, `counting` returns no items. `nodes` is the number of
     nodes in the filter. `sizing`: the caller needs the exact size of the page.
     """
 
@@ -148,46 +135,42 @@ class RecordReader(msgspec.Struct, frozen=True, gc=False):
     matches: Callable[[Item], bool] | None = None
     project: Callable[[Item], Item] | None = None
     counting: bool = False
-    effort: int = 0
+    nodes: int = 0
     sizing: bool = True
 
     def page(self, stored: Iterator[Sequence[bytes]]) -> RangePage:
         """Read one page of these records, and convert them to items."""
-        page = self.read(stored, part=limits.QUERY_PAGE)
+        page = self.read(stored)
         self.evaluate(page)
         return page
 
     def read(
-        self,
-        stored: Iterator[Sequence[bytes]],
-        page: RangePage | None = None,
-        *,
-        part: int | None = None,
+        self, stored: Iterator[Sequence[bytes]], *, limit: int | None = None, briefly: bool = False
     ) -> RangePage:
-        """Read the first or the next part of a page: everything that needs the store. If `reached` is set, more parts
-        follow.
+        """Read a page: everything that needs the store. `limit` replaces that of the reader.
+
+        If it is to be read `briefly`, and `is_long`, it is not complete.
         """
-        if page is None:
-            page = RangePage()
-        if part is None:
-            part = _PART if self.expand is None else _FETCHED_PART
-        records, size, is_part = _read(stored, page, self.limit, part, self.sizing)
-        page.reached = records[-1] if is_part else None
-        page.scanned += len(records)
-        page.size = size
-        if not is_part and (page.scanned == self.limit or size > limits.QUERY_PAGE):
-            page.last = records[-1]
+        if limit is None:
+            limit = self.limit
+        converts = self.matches is not None or self.project is not None
+        quick = _QUICK_RECORDS if converts else _QUICK_COPIES
         if self.expand is not None:
-            records = [self.expand(record) for record in records]
-        page.records = page.records + records if page.records else records
-        if self.matches is None and self.project is None:
-            page.is_long = page.scanned > _QUICK_COPIES or is_part
-        else:
-            page.is_long = (
-                page.scanned > _QUICK_RECORDS
-                or page.scanned * self.effort > _QUICK_NODES
-                or size > _QUICK_SIZE
-            )
+            quick = min(quick, _QUICK_FETCHES)
+        wanted = limit or limits.QUERY_PAGE
+        is_cut = briefly and quick < wanted
+        records, size = _read(stored, quick + 1 if is_cut else wanted, self.sizing)
+        page = RangePage()
+        page.scanned = count = len(records)
+        page.size = size
+        page.is_long = count > quick or (
+            converts and (count * self.nodes > _QUICK_NODES or size > _QUICK_SIZE)
+        )
+        if count == limit or size > limits.QUERY_PAGE:
+            page.last = records[-1]
+        page.records = records
+        if self.expand is not None and not (briefly and page.is_long):
+            page.records = [self.expand(record) for record in records]
         return page
 
     def evaluate(self, page: RangePage) -> None:
@@ -203,7 +186,7 @@ class RecordReader(msgspec.Struct, frozen=True, gc=False):
             if self.project is None:
                 items = list(map(_body, records))
             else:
-                items = [encode_item(self.project(_parsed(record))) for record in records]
+                items = [encode_item(self.project(item_of(record))) for record in records]
         else:
             items = self._matching(records, self.matches)
         page.count = len(items)
@@ -214,34 +197,23 @@ class RecordReader(msgspec.Struct, frozen=True, gc=False):
         """The items that pass the filter, as they appear in the response."""
         items = []
         for record in records:
-            item = _parsed(record)
+            item = item_of(record)
             if matches(item):
                 shown = None if self.project is None else encode_item(self.project(item))
                 items.append(shown or body_of(record))
         return items
 
 
-def _parsed(record: bytes) -> Item:
-    item = item_of(record)
-    if len(record) > LARGE_PIECE:
-        give_way()
-    return item
-
-
-def _read(
-    stored: Iterator[Sequence[bytes]], page: RangePage, limit: int | None, part: int, sizing: bool
-) -> tuple[list[bytes], int, bool]:
-    """The next records of a page, their size, and whether the page continues after them.
+def _read(stored: Iterator[Sequence[bytes]], wanted: int, sizing: bool) -> tuple[list[bytes], int]:
+    """The records of a page, at most `wanted`, and their size.
 
     An item is never larger than its JSON. So exact sizes do not matter while the records have less than 1 MB, unless
     the caller needs the size.
     """
     records: list[bytes] = []
-    size = page.size
-    # No record is empty, so the page cannot hold more than this, even without a limit.
-    wanted = (limit or limits.QUERY_PAGE) - page.scanned
-    is_part = part < wanted
-    left = part if is_part else wanted
+    size = 0
+    # No record is empty, so a page cannot hold more than 1 MB of them, even without a limit.
+    left = wanted
     for found in stored:
         left -= len(found)
         if left < 0:
@@ -249,14 +221,14 @@ def _read(
         total = total_size(found) if sizing else sum(map(len, found))
         if size + total > limits.QUERY_PAGE and not sizing:
             sizing = True
-            size, total = total_size(page.records) + total_size(records), total_size(found)
+            size, total = total_size(records), total_size(found)
         if size + total > limits.QUERY_PAGE:
             sizes = accumulate(map(size_of, found), initial=size)
             fitting = sum(1 for so_far in islice(sizes, len(found)) if so_far <= limits.QUERY_PAGE)
             size += total_size(found[:fitting])
-            return [*records, *found[:fitting]], size, False
+            return [*records, *found[:fitting]], size
         records += found
         size += total
         if left <= 0:
-            return records, size, is_part
-    return records, size, False
+            break
+    return records, size

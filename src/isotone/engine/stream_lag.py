@@ -47,13 +47,18 @@ def watch(engine: Engine) -> None:
 
 
 def note(engine: Engine, stream: Stream, shard: StreamShard, following: int | None) -> None:
-    """A reader received the records of a shard before `following`; None means all records of a closed shard."""
+    """A reader received the records of a shard before `following`; None means all records of a closed shard.
+
+    The caller needs no lock: each step leaves the positions whole, whatever other threads do between two of them.
+    """
     known = engine.watched_streams
     if known is None:
         return
-    watched = known[stream.tree] = known.pop(stream.tree, Watched())
+    watched = known.setdefault(stream.tree, Watched())
+    known[stream.tree] = known.pop(stream.tree, watched)
     if len(known) > _MOST_WATCHED:
-        del known[next(iter(known))]  # the one that was last read the longest time ago
+        oldest, *_ = known  # the one that was last read the longest time ago
+        known.pop(oldest, None)
     end = (shard.last or 0) + 1 if following is None else following
     watched.positions[shard.number] = max(end, watched.positions.get(shard.number, 0))
 
@@ -100,8 +105,8 @@ def _unfinished(engine: Engine, stream: Stream, watched: Watched) -> Iterator[St
     """The shards that are not finished. Also forgets the positions of shards that no longer exist."""
     known = streams.shards(engine, stream)
     numbers = {shard.number for shard in known}
-    for number in watched.positions.keys() - numbers:
-        del watched.positions[number]
+    for number in set(watched.positions) - numbers:
+        watched.positions.pop(number, None)
     begun: set[str | None] = set()  # shards with a child that has been read
     unfinished = []
     for shard in reversed(known):

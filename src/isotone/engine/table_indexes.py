@@ -51,11 +51,12 @@ class SecondaryIndex:
         self._key_of = itemgetter(*schema.keys.names)
 
     def entry(self, item: Item, key: bytes, record: bytes) -> IndexEntry | None:
-        own = self.keyspace.plain_key(item)
+        keyspace = self.keyspace
+        own = keyspace.plain_key(item) if keyspace.is_text else None
         if own is None:
-            if not self.keyspace.fits(item):
+            if not keyspace.fits(item):
                 return None
-            own = self.keyspace.key(item)
+            own = keyspace.key(item)
         if self._kept is not None:
             record = self._projected_record(item)
         return IndexEntry(own + key[HASH_SIZE:], record)

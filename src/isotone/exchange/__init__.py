@@ -1,1 +1,1 @@
-"""What exports and imports exchange with the world: objects in buckets, and the formats of the files in them."""
+"""What exports and imports read and write outside the database: objects in buckets, and the formats of their files."""

@@ -22,7 +22,7 @@ NO_ZSTD: Final = "ZSTD needs Python 3.14 or the package zstandard: pip install '
 
 
 def decompressed(file: BinaryIO, compression: Compression) -> BinaryIO:
-    """The content of a file. Closing it closes the file."""
+    """A file-like object with the decompressed content of a file. Closing it closes the file."""
     if compression == "GZIP":
         return cast("BinaryIO", _Gzip(fileobj=file))
     if compression == "ZSTD":
@@ -31,25 +31,25 @@ def decompressed(file: BinaryIO, compression: Compression) -> BinaryIO:
 
 
 def can_read(compression: Compression) -> bool:
-    """Whether this Python has what a compression needs."""
+    """Whether this Python can read a compression."""
     return compression != "ZSTD" or _zstd() is not None
 
 
 def damage() -> tuple[type[Exception], ...]:
-    """What reading a file raises if it is damaged, or cannot be read at all."""
+    """The exceptions of reading a damaged file, or one that cannot be read at all."""
     library = _zstd()
     known = (EOFError, zlib.error, OSError, UnicodeDecodeError, LineTooLong, ObjectStoreError)
     return known if library is None else (*known, library.ZstdError)
 
 
 class Compressor(Protocol):
-    """Compresses one member or frame: `compress` as often as there is content, then `flush` once."""
+    """Compresses one member or frame: call `compress` for each piece of content, then `flush` once."""
 
     def compress(self, data: bytes, /) -> bytes:
-        """Add content, and return what is compressed so far."""
+        """Add content, and return the compressed bytes so far."""
 
     def flush(self) -> bytes:
-        """End the member, and return the rest of it."""
+        """End the member, and return its remaining bytes."""
 
 
 def compressor(compression: Compression) -> Compressor:
@@ -111,12 +111,12 @@ def _zstd_reader(file: BinaryIO) -> Any:
 
 
 class _ZstdFrames(RawIOBase):
-    """Reads frames one after the other. The library's own reader takes a frame that is cut off for a whole one."""
+    """Reads frames one after the other. The library's own reader does not detect a truncated frame."""
 
     def __init__(self, file: BinaryIO, decompressor: Any) -> None:
         self._file = file
         self._decompressor = decompressor
-        self._frame: Any = None  # the one that has begun
+        self._frame: Any = None  # the current one
         self._compressed = b""
         self._content = memoryview(b"")
 
@@ -138,7 +138,7 @@ class _ZstdFrames(RawIOBase):
         return count
 
     def _decompressed(self) -> bytes:
-        """The content of what was read, to the end of its first frame."""
+        """The decompressed part of what was read, up to the end of its first frame."""
         if self._frame is None:
             self._frame = self._decompressor.decompressobj()
         content: bytes = self._frame.decompress(self._compressed)

@@ -1,4 +1,4 @@
-"""Where an export's files are in their bucket, and its manifests.
+"""The files of an export in their bucket, and the manifests.
 
 AWSDynamoDB/<id>/_started                  the bucket can be written
 AWSDynamoDB/<id>/data/<name>.json.gz       a full export's data
@@ -29,7 +29,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class ExportedFile(NamedTuple):
-    """A data file: its key, its number of items, the MD5 digest of its content, and its ETag if it has another."""
+    """A data file: its key, its number of items, the MD5 of its content, and its ETag if that is another."""
 
     key: str
     items: int
@@ -38,7 +38,7 @@ class ExportedFile(NamedTuple):
 
 
 class ExportLayout(NamedTuple):
-    """The keys of one export. `prefix` is that of the request."""
+    """The keys of one export. `prefix` is the request's."""
 
     prefix: str
     id: str
@@ -46,7 +46,7 @@ class ExportLayout(NamedTuple):
     is_incremental: bool = False
 
     def data_key(self, number: int) -> str:
-        """The key of data file 0, 1, …: the same one whenever it is written."""
+        """The key of data file 0, 1, …; it is the same when a file is written again."""
         digest = hashlib.md5(f"{self.id}/{number}".encode(), usedforsecurity=False).digest()
         name = base64.b32encode(digest).decode().rstrip("=").lower()
         folder = "data" if self.is_incremental else f"{self.id}/data"
@@ -54,13 +54,13 @@ class ExportLayout(NamedTuple):
         return f"{self._root}/{folder}/{name}.{end}.gz"
 
     def key(self, name: str) -> str:
-        """The key of one of the files beside the data."""
+        """The key of another file of the export."""
         return f"{self._root}/{self.id}/{name}"
 
     def manifests(
         self, files: Iterable[ExportedFile], summary: Mapping[str, Any]
     ) -> Iterator[tuple[str, bytes]]:
-        """The keys and the contents of the manifests, in the order in which they are written."""
+        """The keys and contents of the manifests, in the order in which they must be written."""
         lines = b"".join(_encode(_file_entry(file)) + b"\n" for file in files)
         for name, content in ((FILES, lines), (SUMMARY, _encode(summary))):
             digest = hashlib.md5(content, usedforsecurity=False).digest()
@@ -126,6 +126,6 @@ def summary_of(
 
 
 def iso_time(seconds: float) -> str:
-    """A time as manifests have it."""
+    """A time in the form that manifests use."""
     text = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""Text Ion, as far as DynamoDB's items use it: items in DynamoDB JSON to Ion and back.
+"""Reads and writes the part of text Ion that DynamoDB items need: between Ion and DynamoDB JSON.
 
     S  "text"      N  103. 6d2 1.5      B  {{aGVsbG8=}}      BOOL  true      NULL  null
     SS, NS, BS     $dynamodb_SS::["a","b"]                   L  [ … ]        M  { name:value }
@@ -21,7 +21,7 @@ import msgspec
 MARKER: Final = "$ion_1_0"
 BINARY_MARKER: Final = b"\xe0\x01\x00\xea"
 
-_DEEPEST: Final = 100  # nested containers; an item may have 32
+_DEEPEST: Final = 100  # nested containers; an item may have 32 levels
 
 
 class IonError(ValueError):
@@ -65,7 +65,7 @@ def _number(content: str) -> str:
         return content
     digits = content.rstrip("0")
     zeros = len(content) - len(digits)
-    # The service writes 600 as 6d2: a decimal without its trailing zeros.
+    # Like the service, which writes 600 as 6d2: a decimal without trailing zeros.
     return f"{digits}d{zeros}" if zeros and digits.lstrip("-") else f"{content}."
 
 
@@ -151,7 +151,7 @@ class _IonReader:
             yield self._value(0)
 
     def _next(self) -> None:
-        """Read one token; at the end of the text its kind is None."""
+        """Read the next token; at the end of the text its kind is None."""
         blank = _SPACE.match(self._text, self._end)
         start = self._end if blank is None else blank.end()
         if start == len(self._text):
@@ -183,7 +183,7 @@ class _IonReader:
         return value
 
     def _annotation(self) -> str:
-        """The last annotation before a value; the reader is then at the value."""
+        """Read the annotations before a value; returns the last one."""
         found = ""
         while self._kind in ("symbol", "quoted"):
             token, end = self._token, self._end
@@ -269,7 +269,7 @@ def _long_text(token: str) -> str:
 
 
 def _joined(text: str) -> str:
-    """The text with each pair of escaped surrogates as one character."""
+    """The text with each pair of escaped surrogates joined into one character."""
     try:
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:

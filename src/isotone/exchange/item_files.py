@@ -1,9 +1,9 @@
-"""The records of AWS's exports and imports: lines of DynamoDB JSON, Ion and CSV to items and changes, and back.
+"""The records of AWS's exports and imports: converts lines of DynamoDB JSON, Ion and CSV to items, and back.
 
 The plain formats (JSON lines, typed CSV) are in moving/line_files.
 
-A position is a number of bytes of the (decompressed) content, always between two lines. A reader goes forward only: a
-later position is reached by reading on, which needs no decoding.
+A position is a number of bytes of the (decompressed) content, always between two lines. A reader only goes forward: it
+reads on, without decoding, until it reaches the position.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class DeleteRecord(NamedTuple):
 
 
 class Unreadable(NamedTuple):
-    """A record that is not an item, why, and its text. `is_fatal` if nothing after it can be read."""
+    """A record that is not an item, with the reason and its text. `is_fatal`: nothing after it can be read."""
 
     message: str
     is_fatal: bool = False
@@ -52,7 +52,7 @@ R = TypeVar("R")
 
 
 class CsvOptions(NamedTuple):
-    """How the lines of a CSV file become items: `types` are those of key attributes, all others are strings."""
+    """How the lines of a CSV file become items: `types` has the types of key attributes; all others are strings."""
 
     types: Mapping[str, str]
     delimiter: str = ","
@@ -66,17 +66,17 @@ END: Final = b"}\n"
 
 
 def json_line(body: bytes) -> bytes:
-    """The line of an item, whose DynamoDB JSON is `body`."""
+    """The line for an item whose DynamoDB JSON is `body`."""
     return BEGIN + body + END
 
 
 def ion_line(item: Item) -> bytes:
-    """The line of an item in Ion."""
+    """The line for an item in Ion."""
     return f"{ion.MARKER} {{Item:{ion.struct_of(item)}}}\n".encode()
 
 
 class Changed(NamedTuple):
-    """A record of an incremental export; images that are not wanted or not there are None."""
+    """A record of an incremental export; an image is None if it is not wanted or does not exist."""
 
     micros: int
     keys: Item
@@ -88,7 +88,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 def json_change(change: Changed) -> bytes:
-    """The line of a change."""
+    """The line for a change."""
     images = {"OldImage": change.old, "NewImage": change.new}
     return (
         _encode(
@@ -103,7 +103,7 @@ def json_change(change: Changed) -> bytes:
 
 
 def ion_change(change: Changed) -> bytes:
-    """The line of a change in Ion."""
+    """The line for a change in Ion."""
     members = {
         "Keys": {"M": change.keys},
         "Metadata": {"M": {"WriteTimestampMicros": {"N": str(change.micros)}}},
@@ -118,7 +118,7 @@ def ion_change(change: Changed) -> bytes:
 
 
 class RecordFile(Generic[R]):
-    """Reads the records of one file, which it closes: what `read` makes of its lines."""
+    """Reads the records of one file; `read` turns its lines into records. Closing it closes the file."""
 
     __slots__ = ("_lines", "_read", "ended", "position")
 
@@ -130,7 +130,7 @@ class RecordFile(Generic[R]):
 
     @property
     def line(self) -> int:
-        """The number of the last line that was read, from 1."""
+        """The number of the line that was read last, from 1."""
         return self._lines.number
 
     def skip_to(self, position: int) -> None:
@@ -139,10 +139,10 @@ class RecordFile(Generic[R]):
         self.position = position
 
     def read(self, most: int, most_bytes: int | None = None) -> Iterator[R]:
-        """The next `most` records, or fewer if the file ends, or a few more if a line has several.
+        """The next `most` records; fewer if the file ends, a few more if a line has several.
 
-        With `most_bytes`, it stops after that many bytes of lines. When it is exhausted, `position` is after the
-        last record, and `ended` is whether none follow.
+        With `most_bytes`, it stops after that many bytes of lines. When it is exhausted, `position` is after the last
+        record, and `ended` tells whether it was the file's last.
         """
         end = None if most_bytes is None else self._lines.position + most_bytes
         for count, record in enumerate(self._read(self._lines), 1):
@@ -163,7 +163,7 @@ class RecordFile(Generic[R]):
 
 
 class ItemFile(RecordFile[Record]):
-    """Reads the items of one file, or the lines of one in DynamoDB JSON."""
+    """Reads the items of one file, or its lines as they are if they are DynamoDB JSON."""
 
     __slots__ = ("_form",)
 
@@ -182,7 +182,7 @@ class ItemFile(RecordFile[Record]):
         return self._form == "DYNAMODB_JSON"
 
     def read_lines(self, most: int, most_bytes: int | None = None) -> list[bytes]:
-        """The next lines as they are, at most so many, and not many more bytes; `record_of` decodes one."""
+        """The next lines, undecoded: at most `most`, and about `most_bytes`; `record_of` decodes one."""
         lines = self._lines.take(most, most_bytes)
         self.ended = not lines
         self.position = self._lines.position
@@ -207,7 +207,7 @@ class LineTooLong(ValueError):
 
 
 class Lines:
-    """The lines of a file, the number of the last that was taken, and the position after it."""
+    """The lines of a file, the number of the last taken line, and the position after it."""
 
     __slots__ = ("_ended", "_file", "_rest", "_waiting", "is_between", "number", "position")
 
@@ -218,7 +218,7 @@ class Lines:
         self._ended = False
         self.position = 0
         self.number = 0
-        self.is_between = True  # False while a reader has taken a part of a record
+        self.is_between = True  # False while a reader has taken part of a record
 
     def __iter__(self) -> Iterator[bytes]:
         while self._waiting or self._fill():
@@ -228,11 +228,11 @@ class Lines:
             yield line
 
     def peek(self) -> bytes:
-        """The next line, which is not taken; nothing at the end of the file."""
+        """The next line, without taking it; empty at the end of the file."""
         return self._waiting[-1] if self._waiting or self._fill() else b""
 
     def take(self, most: int, most_bytes: int | None = None) -> list[bytes]:
-        """The next lines, at most so many; none at the end of the file. It reads on until there are so many bytes."""
+        """The next lines, at most `most`; empty at the end of the file. Stops reading after `most_bytes`."""
         taken: list[bytes] = []
         end = None if most_bytes is None else self.position + most_bytes
         while (
@@ -248,7 +248,7 @@ class Lines:
         return taken
 
     def _fill(self) -> bool:
-        """Read until there is a complete line, or the last one without an end."""
+        """Read until there is a complete line, or the last line without a line end."""
         parts = [self._rest]
         length = len(self._rest)
         while not self._ended:
@@ -270,11 +270,11 @@ class Lines:
         return bool(lines)
 
     def _has_joints(self, chunk: bytes) -> bool:
-        """Whether a part of a line is more than one."""
+        """Whether part of a line may be several records."""
         return False
 
     def _split(self, text: bytes) -> list[bytes]:
-        if b"\r" not in text:  # where `splitlines` would split as well
+        if b"\r" not in text:  # `splitlines` would split at it, too
             return text.splitlines(keepends=True)
         lines = [line + b"\n" for line in text.split(b"\n")]
         last = lines.pop()[:-1]
@@ -292,7 +292,7 @@ class Lines:
 
 
 class ItemLines(Lines):
-    """The lines of DynamoDB JSON. Records with no line end between them are taken one by one, as lines of their own."""
+    """The lines of DynamoDB JSON. Records without a line end between them are split into lines."""
 
     __slots__ = ()
 
@@ -307,7 +307,7 @@ class ItemLines(Lines):
 
 
 _JOINT: Final = re.compile(rb'(?<=\})(?= ?\{"Item":)')
-"""Where one record follows another. No string contains it: the quotes of a string are escaped."""
+"""Between two records. A string cannot match, because its quotes are escaped."""
 
 
 _decode_put: Final = msgspec.json.Decoder(PutRecord).decode
@@ -317,7 +317,7 @@ _NO_ITEM: Final = "The record has no Item"
 def json_reader(
     read: Callable[[bytes], R | Unreadable],
 ) -> Callable[[Lines], Iterator[R | Unreadable]]:
-    """A reader of lines with one record each."""
+    """Makes a reader of lines that contain one record each."""
 
     def records(lines: Lines) -> Iterator[R | Unreadable]:
         try:
@@ -341,7 +341,7 @@ def _json_record(line: bytes) -> Record:
 
 
 def shown(line: bytes) -> str:
-    """A record as text, whatever it is."""
+    """A record as text, even if it is not valid UTF-8."""
     return line.decode("utf-8", "replace").strip()
 
 
@@ -381,7 +381,7 @@ def _ion_records(
                 yield Unreadable("Binary Ion cannot be read: write the file as text", is_fatal=True)
                 return
             buffer += line
-            # Most structs end at the end of a line.
+            # Most structs end with their line.
             if buffer.isspace() or not line.rstrip().endswith((b"}", b"]")):
                 lines.is_between = buffer.isspace()
                 continue
@@ -404,7 +404,7 @@ def _ion_values(
     *,
     is_last: bool,
 ) -> Iterator[R | Unreadable]:
-    """The records in the text so far; none if it ends inside a value."""
+    """The records in the buffered text; none if it ends inside a value."""
     lines.is_between = True
     try:
         values = ion.values_in(buffer.decode())
@@ -451,7 +451,7 @@ def _ion_changed(value: dict[str, Any]) -> ChangeRecord:
 
 
 class CsvRows:
-    """Takes rows from lines, and fields from rows."""
+    """Splits lines into rows, and rows into fields."""
 
     __slots__ = ("_delimiter", "_field", "_is_open")
 
@@ -463,7 +463,7 @@ class CsvRows:
         self._is_open = re.compile(rf'(?:(?:{quoted}|{plain}){mark})*"(?:[^"]|"")*\Z').match
 
     def __call__(self, lines: Lines) -> Iterator[str]:
-        """The rows without their ends. A quoted field may contain line ends."""
+        """The rows without line ends. A quoted field may contain line ends."""
         row = ""
         for line in lines:
             row += line.decode()
@@ -497,7 +497,7 @@ class CsvRows:
 
 
 def _csv_reader(options: CsvOptions, lines: Lines) -> Callable[[Lines], Iterator[Record]]:
-    """A reader of rows; the first row is read for the headers, unless they are given."""
+    """A reader of rows; the first row is the header, unless headers are given."""
     rows = CsvRows(options.delimiter)
     headers = options.headers
     if headers is None:

@@ -1,4 +1,4 @@
-"""Buckets of objects: the interface of S3 that exports and imports need, and a folder that implements it.
+"""Buckets of objects: the part of S3 that exports and imports need, and a folder that implements it.
 
 A folder has one sub-folder for each bucket, in which the key `2026/a.json` is the file `2026/a.json`. Like S3, it shows
 an object only when it is complete: it is written under another name first.
@@ -25,7 +25,7 @@ class StoredObject(NamedTuple):
 
 
 class Bucket(NamedTuple):
-    """A bucket as a request names it: who must own it, and how its new objects are to be encrypted."""
+    """A bucket in a request: its expected owner, and the encryption of new objects."""
 
     name: str
     owner: str | None = None
@@ -40,7 +40,7 @@ def bucket_of(request: Mapping[str, Any]) -> Bucket:
 
 
 class ObjectStoreError(Exception):
-    """A bucket or an object cannot be used: `code` and `message` as the service reports them of S3."""
+    """A bucket or an object cannot be used: `code` and `message` are what the service reports about S3."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(code, message)
@@ -52,11 +52,11 @@ class ObjectStoreError(Exception):
 
 
 class ObjectStoreUnavailable(ObjectStoreError):
-    """The buckets do not answer. Other objects would fail, too."""
+    """The buckets do not answer, so other objects would fail, too."""
 
 
 class ObjectStoreClosed(Exception):
-    """The object store was closed while it worked: nothing has failed, and another process can continue."""
+    """The object store was closed during a request. Nothing has failed; another process can continue the work."""
 
 
 class ObjectStore(Protocol):
@@ -69,10 +69,10 @@ class ObjectStore(Protocol):
         """The content of an object, from its beginning. The caller closes it."""
 
     def put(self, bucket: Bucket, key: str, content: bytes) -> str:
-        """Store an object, in place of any with the same key; returns its ETag. It is durable on return."""
+        """Store an object, replacing any with the same key; returns its ETag. It is durable when this returns."""
 
     def close(self) -> None:
-        """End what another thread waits for."""
+        """Make requests of other threads end."""
 
 
 class Folder:
@@ -100,7 +100,8 @@ class Folder:
     def open(self, bucket: Bucket, key: str) -> BinaryIO:
         path = self._path(bucket, key)
         try:
-            if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for its writer
+            # opening a pipe would block until it has a writer
+            if not stat.S_ISREG(path.stat().st_mode):
                 raise ObjectStoreError("S3Failure", f"{path} cannot be used: it is no regular file")
             return path.open("rb")
         except OSError as error:
@@ -118,13 +119,13 @@ class Folder:
             unfinished.replace(path)
             _sync_folder(path.parent)
         except OSError as error:
-            with suppress(OSError):  # its folder cannot be written, or is none
+            with suppress(OSError):  # its folder does not exist or cannot be written
                 unfinished.unlink(missing_ok=True)
             raise _failure(error, path) from error
         return one_part_etag(hashlib.md5(content, usedforsecurity=False).digest())
 
     def close(self) -> None:
-        """Do nothing: what a folder does ends by itself."""
+        """Do nothing: no request of a folder waits."""
 
     def _path(self, bucket: Bucket, key: str) -> Path:
         if ".." in key.split("/") or "\0" in key:
@@ -135,14 +136,14 @@ class Folder:
 
 
 def one_part_etag(md5: bytes) -> str:
-    """The ETag of an object that was uploaded in one part, as the service does: the hash of its hash."""
+    """The ETag of an object that was uploaded in one part, as the service computes it: the hash of its hash."""
     return f"{hashlib.md5(md5, usedforsecurity=False).hexdigest()}-1"
 
 
 def _files(folder: Path, above: set[tuple[int, int]]) -> Iterator[tuple[Path, int]]:
-    """The files of a folder and those in it, with their sizes; `above` are the folders to which a link may lead back.
+    """The files below a folder, with their sizes; `above` are the folders that contain it, to detect loops of links.
 
-    What cannot be read is an error, not left out: a file when it is opened, a folder at once.
+    Nothing unreadable is left out: a file raises when it is opened, a folder at once.
     """
     try:
         found = folder.stat()
@@ -161,7 +162,7 @@ def _files(folder: Path, above: set[tuple[int, int]]) -> Iterator[tuple[Path, in
 
 
 def _size(path: Path) -> int | None:
-    """The size of a file, or None for a folder. One that cannot be looked at has an error when it is opened."""
+    """The size of a file, or None for a folder. If it cannot be determined, opening the file raises the error."""
     try:
         path.name.encode()
         found = path.stat()
@@ -183,7 +184,7 @@ def _failure(error: OSError, path: Path) -> ObjectStoreError:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the name of a new file durable, where the system can."""
+    """Make the name of a new file durable, if the system can."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)

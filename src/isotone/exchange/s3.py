@@ -1,10 +1,9 @@
-"""Buckets at an S3 endpoint: lists in pages, objects read in ranges, large ones written in parts.
+"""Buckets at an S3 endpoint: listed in pages, objects read in ranges, large objects written in parts.
 
-What a request means is decided here. How it reaches the endpoint (its address, signature, retries) is not: a function
-sends it.
+This module decides what a request says. A function that it is given sends it (address, signature, retries).
 
-An object is read 8 MB at a time, each a request of its own. So a slow reader keeps no connection open, and a
-broken one costs 8 MB. All ranges are of the same object: later requests name its ETag.
+An object is read 8 MB at a time, each a request of its own. So a slow reader keeps no connection open, and a broken
+connection costs 8 MB. Requests after the first name the ETag, so that all ranges are of the same object.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ from isotone.exchange.objects import (
 )
 
 RANGE: Final = 8 << 20  # bytes of an object that are read at once
-PART: Final = 8 << 20  # bytes of a part; S3 takes 5 MB or more, and 10,000 parts
-WHOLE: Final = 16 << 20  # bytes of the largest object that is written in one request
+PART: Final = 8 << 20  # bytes of a part; S3 requires 5 MB or more, and at most 10,000 parts
+WHOLE: Final = 16 << 20  # bytes of the largest object that is written with one request
 
 _NOT_CHANGED: Final = {412: "The object was replaced while it was read"}
 _TOO_MANY: Final = 429
 
 
 class BucketReply(Protocol):
-    """What the endpoint answers. Names of headers are in lower case."""
+    """An endpoint's answer. Header names are in lower case."""
 
     @property
     def status(self) -> int: ...
@@ -58,10 +57,10 @@ class Sender(Protocol):
         headers: Mapping[str, str],
         body: bytes,
     ) -> BucketReply:
-        """Send a request, again if need be; raises `ConnectionFailed` if it is not answered."""
+        """Send a request, with retries; raises `ConnectionFailed` if it is not answered."""
 
     def close(self) -> None:
-        """Let all requests fail, now and later."""
+        """Make all requests fail, now and later."""
 
 
 class S3Buckets:
@@ -128,11 +127,11 @@ class S3Buckets:
             raise
 
     def _drop_upload(self, bucket: Bucket, key: str, upload: dict[str, str]) -> None:
-        """Drop the parts of an upload that failed, for which the owner would pay."""
+        """Delete the parts of a failed upload, for which the owner would pay."""
         try:
             self._send("DELETE", bucket, key, query=upload, expected=(204, 200))
         except ObjectStoreError:
-            return  # the error that ended the upload says more
+            return  # the error that ended the upload is more useful
 
     def _send(
         self,
@@ -145,7 +144,7 @@ class S3Buckets:
         body: bytes = b"",
         expected: tuple[int, ...] = (200,),
     ) -> BucketReply:
-        """Send a request; raises `ObjectStoreError` for any other status than those expected."""
+        """Send a request; raises `ObjectStoreError` for any status that is not expected."""
         owner = {} if bucket.owner is None else {"x-amz-expected-bucket-owner": bucket.owner}
         try:
             reply = self._sender.send(
@@ -162,7 +161,7 @@ class S3Buckets:
 
 
 class _Object(io.RawIOBase):
-    """The content of an object, from one range to the next."""
+    """The content of an object, read range by range."""
 
     BUFFER: Final = 256 << 10
 
@@ -186,7 +185,7 @@ class _Object(io.RawIOBase):
 
     def _next(self) -> None:
         reply = self._read(self._position, self._etag)
-        if reply.status == 416:  # no byte has this number: the object is empty
+        if reply.status == 416:  # the object is empty, so the first byte does not exist
             return
         body = reply.body
         if reply.status == 200:  # the whole object, from an endpoint without ranges
@@ -202,7 +201,7 @@ class _Object(io.RawIOBase):
 
 
 def _encryption(bucket: Bucket) -> dict[str, str]:
-    """The headers that say how a new object is to be encrypted."""
+    """The headers that request the encryption of a new object."""
     if bucket.encryption is None:
         return {}
     headers = {
@@ -226,7 +225,7 @@ def _etag(reply: BucketReply) -> str:
 
 
 def _document(reply: BucketReply) -> ElementTree.Element:
-    """The XML of an answer. An error may come with status 200, after a long upload."""
+    """The XML of an answer. After a long upload, an error may have status 200."""
     try:
         root = ElementTree.fromstring(reply.body)
     except ElementTree.ParseError as error:
@@ -243,7 +242,7 @@ def _text(element: ElementTree.Element, name: str) -> str:
 
 
 def _failure(reply: BucketReply) -> ObjectStoreError:
-    """The error of an answer: S3's own code and message, where it has them."""
+    """The error in an answer, with S3's own code and message if it has them."""
     code, message = f"Status{reply.status}", _NOT_CHANGED.get(reply.status, "")
     if reply.body:
         try:

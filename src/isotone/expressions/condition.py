@@ -122,11 +122,28 @@ def _operand(node: Operand) -> Evaluate:
 
 
 def _comparison(node: Comparison) -> Matches:
-    left, right = _operand(node.left), _operand(node.right)
-    if node.operator == "<>":
-        equals = _related(left, right, equal)
-        return lambda item, values: not equals(item, values)
-    return _related(left, right, _RELATIONS[node.operator])
+    relation = _RELATIONS[node.operator]
+    if isinstance(node.left, Path) and isinstance(node.right, ValueRef):
+        matches = _attribute_related(node.left, node.right.name, relation)
+    else:
+        matches = _related(_operand(node.left), _operand(node.right), relation)
+    if node.operator == "<>":  # also true if an operand has no value
+        return lambda item, values: not matches(item, values)
+    return matches
+
+
+def _attribute_related(path: Path, reference: str, relation: Relation) -> Matches:
+    """An attribute and a value of the request: what most conditions compare, so its operands take no calls."""
+    name: Any
+    name, *inner = path.elements
+    if inner:
+        return _related(_operand(path), _operand(ValueRef(reference)), relation)
+
+    def matches(item: Item, values: ValueMap) -> bool:
+        value = item.get(name)
+        return value is not None and relation(value, values[reference])
+
+    return matches
 
 
 def _related(left: Evaluate, right: Evaluate, relation: Relation) -> Matches:
@@ -265,7 +282,7 @@ def _or(node: Or) -> Matches:
     return matches
 
 
-_RELATIONS: Final[dict[str, Relation]] = {"=": equal, **ORDERINGS}
+_RELATIONS: Final[dict[str, Relation]] = {"=": equal, "<>": equal, **ORDERINGS}
 _FUNCTIONS: Final[dict[str, Callable[..., Matches]]] = {
     "attribute_exists": _attribute_exists,
     "attribute_not_exists": _attribute_not_exists,

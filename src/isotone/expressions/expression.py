@@ -10,17 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, NoReturn, Self, TypeAlias
 
-from isotone.effort import spend
 from isotone.errors import UsageError
 from isotone.expressions import messages
 from isotone.expressions.messages import RefusalMessage, RefusedAs, invalid, refused
 from isotone.expressions.nodes import (
-    Add,
-    Between,
     Call,
-    Comparison,
-    Delete,
-    In,
     Literal,
     Node,
     ValueRef,
@@ -42,9 +36,6 @@ Key: TypeAlias = tuple[type["Expression"], str | Node, tuple[tuple[str, str], ..
 
 _CACHED: Final = 24 << 20  # bytes of compiled expressions of all kinds together
 _VALUES: Final = frozenset({ValueRef, Literal})
-_DEEP: Final = frozenset({Add, Delete})
-_GOING_THROUGH: Final = frozenset({"contains", "size", "begins_with", "list_append"})
-_EFFORT: Final = 3.0  # microseconds to compile one character
 
 
 class Expression(ABC):
@@ -52,8 +43,7 @@ class Expression(ABC):
 
     `names_used` and `values_used` are the placeholders as written. `attributes` are the top-level attribute names that
     the expression refers to, and `nested_attributes` those with paths into them. `nodes` counts the nodes of the tree,
-    `weight` the functions and comparisons that read whole values of the item, and `searches` those that look for an
-    element.
+    and `searches` the functions that look for an element.
 
     An expression that is wrong for any values is refused when it is compiled, unless DynamoDB would report an error in
     a value first. In that case `check` refuses it, and the expression cannot be used.
@@ -73,7 +63,6 @@ class Expression(ABC):
         "parameter",
         "searches",
         "values_used",
-        "weight",
     )
 
     def __init__(self, node: Node, names: NameMap | None, parameter: str) -> None:
@@ -85,24 +74,15 @@ class Expression(ABC):
         self.values_used = used.values
         self.attributes = used.attributes
         self.nested_attributes = used.nested
-        self.nodes = self.weight = self.searches = 0
+        self.nodes = self.searches = 0
         each: Any
         for each in nodes:  # inlined: some expressions are compiled for a single request
             kind = type(each)
             if kind in _VALUES:
                 continue
             self.nodes += 1
-            if kind is Comparison:
-                if type(each.left) not in _VALUES and type(each.right) not in _VALUES:
-                    self.weight += 1
-            elif kind is Call:
-                if each.function in _GOING_THROUGH:
-                    self.weight += 1
-                    self.searches += each.function == "contains"
-            elif kind in _DEEP:
-                self.weight += 1
-            elif kind is In or kind is Between:
-                self.weight += _weight(each)
+            if kind is Call and each.function == "contains":
+                self.searches += 1
         self._checks: list[OperandCheck] = []
         self._compile(tree, nodes)
         self._type_checks = [each for each in self._checks if type(each) is not ValueDefinition]
@@ -160,14 +140,6 @@ class Expression(ABC):
         raise UsageError(f"a {type(self).__name__} is neither true nor false")
 
 
-def _weight(node: In | Between) -> int:
-    """How many comparisons of a node have two values of the item."""
-    others = node.choices if isinstance(node, In) else (node.low, node.high)
-    if type(node.operand) in _VALUES:
-        return 0
-    return sum(type(other) not in _VALUES for other in others)
-
-
 def unchecked(item: Item, values: ValueMap) -> NoReturn:
     """Replaces the function of an expression that `check` refuses whatever the values are."""
     raise AssertionError("an expression was used that check() refuses")
@@ -182,7 +154,6 @@ def _refusing(refusal: RefusalMessage) -> OperandCheck:
 
 def _compiled(key: Key, length: int) -> Any:
     """The expression of a kind for a text or a lifted tree. O(length)."""
-    spend(_EFFORT * length)
     kind, source, names, parameter = key
     try:
         if isinstance(source, str):

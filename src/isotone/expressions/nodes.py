@@ -313,7 +313,8 @@ def _lift_call(node: Call, values: Values) -> Call:
 
 
 def _lift_not(node: Not, values: Values) -> Not:
-    lifted = lift(node.operand, values)
+    step = _LIFT[type(node.operand)]
+    lifted = node.operand if step is None else step(node.operand, values)
     return node if lifted is node.operand else Not(lifted)
 
 
@@ -361,7 +362,9 @@ def _with_lifted_keys(actions: tuple[Action, ...], values: Values) -> tuple[Acti
 
 def _lift_key(path: MemberPath, values: Values) -> Path:
     attribute, key = path.elements
-    return Path((attribute, _lift_literal(Literal({"S": key}), values)))
+    name = f":v{len(values)}"
+    values[name] = {"S": key}
+    return Path((attribute, ValueRef(name)))
 
 
 def _lift_all(parts: tuple[Any, ...], values: Values) -> tuple[Any, ...]:

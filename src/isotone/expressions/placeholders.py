@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Final
 
-from isotone.effort import in_order
 from isotone.errors import ValidationException
 from isotone.expressions import messages
 from isotone.expressions.expression import Expression, NameMap
@@ -116,5 +115,5 @@ def check_all_used(
 def _check_used(parameter: str, given: Mapping[str, object], used: Sequence[Set[str]]) -> None:
     unused = set(given).difference(*used)
     if unused:
-        keys = ", ".join(in_order(unused))
+        keys = ", ".join(sorted(unused))
         raise ValidationException(messages.UNUSED.format(parameter=parameter, keys=keys))

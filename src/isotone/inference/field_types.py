@@ -1,8 +1,8 @@
 """Infers the types of fields from the values of an attribute.
 
-A type is inferred only if every value is written back exactly as it is: `datetime` for texts with microseconds in
-UTC, but `str` for those with milliseconds, which Isotone would write in another form. What does not fit
-any type is `Any`, which reads and writes every value.
+A type is inferred only if every value is written back unchanged: `datetime` for texts with microseconds in UTC, but
+`str` for those with milliseconds, which Isotone would write in another form. Values that fit no type become `Any`,
+which reads and writes every value.
 """
 
 from __future__ import annotations
@@ -77,16 +77,16 @@ _CHOICE_WORDS: Final = frozenset(
     }
 )
 _MOST_CHOICES: Final = 10
-_LEAST_ITEMS: Final = 10  # for a Literal
+_LEAST_ITEMS: Final = 10  # items that a Literal needs
 
 
 @dataclass(frozen=True, slots=True)
 class FieldType:
-    """A type as the module writes it, and how its values are decoded.
+    """A type as source code, and the decoder of its values.
 
-    `kind` names how values may appear in a key: "str", "choice", "int", "Decimal", "date", "datetime", "uuid",
-    "ulid", "ksuid", "bool", "bytes", or "" for values that are never part of one. `options` are arguments of `field`,
-    `definitions` the classes that the type needs, `note` what was guessed.
+    `kind` names how values may appear in a key: "str", "choice", "int", "Decimal", "date", "datetime", "uuid", "ulid",
+    "ksuid", "bool", "bytes", or "" for values that are never part of one. `options` are arguments of `field`,
+    `definitions` are the classes that the type needs, `note` says what was guessed.
     """
 
     text: str
@@ -99,9 +99,9 @@ class FieldType:
 
 
 def type_of(name: str, values: Sequence[AttributeValue], taken: set[str]) -> FieldType:
-    """The type of an attribute with these values, none of which is NULL.
+    """The type of an attribute with these values; none of them is NULL.
 
-    `taken` holds the names of classes, to which those that the type needs are added.
+    `taken` has the names of all classes; the names of classes that the type needs are added.
     """
     codes = Counter(code for value in values for code in value)
     if not codes:
@@ -164,7 +164,7 @@ def _choices(name: str, texts: Sequence[str]) -> FieldType | None:
 
 
 def may_be_choice(name: str) -> bool:
-    """Whether an attribute's name says that it has one of few values, such as orderStatus."""
+    """Whether an attribute's name suggests that it has few values, such as orderStatus."""
     return bool(_CHOICE_WORDS & {word.lower() for word in words(name)[-1:]})
 
 
@@ -197,12 +197,12 @@ def _is_uuid(text: str) -> bool:
 
 
 def is_ulid(text: str) -> bool:
-    """Whether a text is a ULID of this age of the world."""
+    """Whether a text is a ULID with a plausible time."""
     return CROCKFORD.holds(text) and _is_recent(ULID(text).time)
 
 
 def is_ksuid(text: str) -> bool:
-    """Whether a text is a KSUID of this age of the world."""
+    """Whether a text is a KSUID with a plausible time."""
     return BASE62.holds(text) and _is_recent(KSUID(text).time)
 
 
@@ -298,7 +298,7 @@ def _map(name: str, maps: Sequence[Mapping[str, AttributeValue]], taken: set[str
 
 
 def _has_members(maps: Sequence[Mapping[str, AttributeValue]], counts: Mapping[str, int]) -> bool:
-    """Whether maps have the same few members, so that each is a field of a class, not a key of a dict."""
+    """Whether maps have the same few members, so that the members are fields of a class, not keys of a dict."""
     if not 1 <= len(counts) <= 20 or len(maps) < 2:
         return False
     if not all(map(_is_member_name, counts)):
@@ -335,7 +335,7 @@ def _typed_dict(
 
 
 def _inner(name: str, values: Sequence[AttributeValue], taken: set[str]) -> FieldType:
-    """The type of values inside a list or a map: optional if some are NULL, and never a guess."""
+    """The type of values inside a list or a map: optional if some are NULL, and never guessed."""
     present = [value for value in values if "NULL" not in value]
     if not present:
         return FieldType("Any")

@@ -1,8 +1,8 @@
-"""Divides the items of a table into kinds: by an attribute that names the kind, or by the form of their keys.
+"""Divides the items of a table into kinds: by an attribute that names the kind, or by the form of the keys.
 
-The primary keys are split into words. A word is a *literal* (USER in USER#ann) or a value (ann). Digits, and what
-an attribute of the item has, are values. Of other words, few before a separator are literals; whole keys are
-literals if their items have other attributes than those with another word there.
+The primary keys are split into words. A word is a *literal* (USER in USER#ann) or a value (ann). Digits, and texts that
+are also in an attribute of the item, are values. Other words before a separator are literals if there are few different
+ones. A whole key is a literal if its items have other attributes than items with other keys.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _TOKEN: Final = re.compile(
 )
 _HEAD: Final = re.compile(r"([A-Za-z]+)([_-])(.+)")
 _MARKS: Final = frozenset({"", "_", "-", *STRONG})
-_SIMILAR: Final = 0.7  # of the attributes of two kinds, from which on they look like one
+_SIMILAR: Final = 0.7  # of the attributes that two kinds must share to look like one
 _MOST_LABELS: Final = 60
 
 VALUE: Final = "*"
@@ -48,7 +48,7 @@ VALUE: Final = "*"
 
 @dataclass(frozen=True)
 class Group:
-    """Items of one kind: their numbers in the sample. `tag` is the value that names the kind."""
+    """Items of one kind, by their numbers in the sample. `tag` is the value that names the kind."""
 
     items: tuple[int, ...]
     tag: str | None = None
@@ -57,7 +57,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Grouping:
-    """One way to divide the items. `tag` is the attribute that names the kinds; None if their keys do."""
+    """One way to divide the items. `tag` is the attribute that names the kinds; None if the keys do."""
 
     tag: str | None
     groups: tuple[Group, ...]
@@ -79,7 +79,7 @@ def groupings(sample: Sample) -> Iterator[Grouping]:
 
 
 def _tags(sample: Sample, by_form: dict[tuple[str, ...], list[int]]) -> list[str]:
-    """The attributes that may name the kind, the most likely first."""
+    """The attributes that may name the kind, the most likely one first."""
     keys = sample.table.key_attributes
     counts = Counter(name for item in sample.items for name, value in item.items() if "S" in value)
     found = []
@@ -101,19 +101,19 @@ def _tags(sample: Sample, by_form: dict[tuple[str, ...], list[int]]) -> list[str
 
 
 def _names_forms(sample: Sample, name: str, forms: Iterable[Sequence[int]]) -> bool:
-    """Whether items with different values of an attribute have keys of different forms, mostly."""
+    """Whether most items with different values of an attribute have keys of different forms."""
     agreeing = 0
     for items in forms:
         counts = Counter(sample.items[number].get(name, {}).get("S") for number in items)
         counts.pop(None, None)
-        # One form with several kinds may be a form whose literals were taken for values.
+        # Several kinds in one form may mean that literals of the form were taken for values.
         agreeing += sum(counts.values()) if len(counts) <= 1 else max(counts.values())
     present = sum(name in item for item in sample.items)
     return 2 * agreeing >= present
 
 
 def _tagged(sample: Sample, tag: str, skeletons: Sequence[tuple[str, ...]]) -> Iterator[Group]:
-    """The items by the value of an attribute; those without it by the form of their keys."""
+    """The items grouped by the value of an attribute; those without it, by the form of their keys."""
     by_tag: dict[str, list[int]] = defaultdict(list)
     untagged: dict[tuple[str, ...], list[int]] = defaultdict(list)
     kinds: dict[tuple[str, ...], set[str]] = defaultdict(set)
@@ -142,7 +142,7 @@ class _Token:
     attribute: str
     is_value: bool
     is_whole: bool
-    """Whether it is the whole key attribute."""
+    """Whether the token is the whole key attribute."""
     is_followed: bool
 
 
@@ -172,7 +172,7 @@ def skeletons_of(sample: Sample) -> list[tuple[str, ...]]:
 
 
 def _values_of(item: Item, keys: Iterable[str]) -> set[str]:
-    """The scalar values of an item outside its keys, as texts in lower case; not what names its kind."""
+    """The scalar values of an item outside its keys, as lower-case texts, without the name of its kind."""
     found = set()
     for name, value in item.items():
         if name in keys or (words(name)[-1:] or [name])[0].lower() in TYPE_WORDS:
@@ -184,7 +184,7 @@ def _values_of(item: Item, keys: Iterable[str]) -> set[str]:
 
 
 def _has_heads(sample: Sample, name: str) -> bool:
-    """Whether a key attribute has words such as USER in USER_1, and no other separators."""
+    """Whether a key attribute starts with words such as USER in USER_1, and has no other separators."""
     texts = [item[name]["S"] for item in sample.items if "S" in item[name]]
     if not texts or 2 * sum(any(each in text for each in STRONG) for text in texts) > len(texts):
         return False
@@ -218,7 +218,7 @@ def _tokens(
 def _divide(
     rows: Sequence[_Row], at: int, path: tuple[str, ...], found: list[tuple[str, ...]]
 ) -> None:
-    """Set the form of each row, of which the tokens before `at` are the path."""
+    """Set the form of each row; all rows have the tokens `path` before position `at`."""
     while rows:
         branches = _branches(rows, at)
         if len(branches) != 1:
@@ -238,7 +238,7 @@ def _divide(
 
 
 def _branches(rows: Sequence[_Row], at: int) -> dict[str | None, list[_Row]]:
-    """The rows by the token at a position; None for those that end before it."""
+    """The rows by their token at a position; None for rows that end before it."""
     branches: dict[str | None, list[_Row]] = defaultdict(list)
     labelled: list[_Row] = []
     for row in rows:
@@ -270,7 +270,7 @@ def _literals(rows: Sequence[_Row], values: Sequence[_Row], at: int) -> set[str]
 
 
 def _labels(by_word: dict[str, list[_Row]], prefixes: Iterable[str], count: int) -> set[str]:
-    """Words before a separator: literals, unless there are about as many as items."""
+    """Words before a separator that are literals: not if there are about as many words as items."""
     words_before = list(prefixes)
     if len(words_before) <= 1 or len(words_before) <= min(_MOST_LABELS, count // 2):
         return set(words_before)
@@ -282,7 +282,7 @@ def _labels(by_word: dict[str, list[_Row]], prefixes: Iterable[str], count: int)
 def _distinct(
     by_word: dict[str, list[_Row]], whole: set[str], values: Sequence[_Row], at: int
 ) -> set[str]:
-    """Words at the end of a key attribute: literals, if their items have attributes of their own."""
+    """Words at the end of a key attribute that are literals: their items have attributes of their own."""
     if not whole:
         return set()
     first = next(iter(whole))
@@ -301,7 +301,7 @@ def _distinct(
 
 
 def _profile(rows: Sequence[_Row]) -> frozenset[str]:
-    """The attributes that most of some items have."""
+    """The attributes that most of these items have."""
     counts = Counter(name for row in rows for name in row.attributes)
     return frozenset(name for name, count in counts.items() if 2 * count >= len(rows))
 

@@ -1,9 +1,9 @@
 """`isotone.infer` and `isotone model`: infers the model of a table that another program made.
 
 A sample of the items is read and divided into kinds (`grouping`). Each kind becomes an entity with typed fields
-(`field_types`) and keys of a form (`key_recognition`), which a module declares (`module_writer`). Then every item of the
-sample is read by the module and written again (`round_trip_check`). What does not come out as it was is declared in a
-simpler way, and the module is made again, until all of it fits or nothing can be simplified.
+(`field_types`) and keys of a recognised form (`key_recognition`), and a module declares them (`module_writer`). Then
+the module reads every item of the sample and writes it again (`round_trip_check`). Declarations that change an item are
+simplified, and the module is made again, until all items fit or nothing can be simplified.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class Note:
 class Inferred:
     """The model of a table: `source` is the text of a Python module.
 
-    `notes` say what was guessed or could not be known. `items` counts the items that were read, `unmodelled`
-    those of them that the module does not read, or would write in another form. `is_whole` tells whether these
-    are all items of the table. `verification` is what `store.verify` found in the table, if it was asked for:
-    `unexpected` lists the findings that the notes do not explain.
+    `notes` say what was guessed or could not be known. `items` counts the items that were read, `unmodelled` those that
+    the module does not read or would write in another form. `is_whole`: the sample has all items of the table.
+    `verification` is the result of `store.verify`, with `verify=True`; `unexpected` lists the findings that the notes
+    do not explain.
     """
 
     table: str
@@ -76,7 +76,7 @@ class Inferred:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the module models all items that were looked at."""
+        """Whether the module models all items that were read."""
         return not self.unmodelled and not self.unexpected
 
     def load(self) -> ModuleType:
@@ -154,7 +154,7 @@ def _infer(
 
 
 def _best(sample: Sample) -> _ModelAttempt:
-    """The way to divide the items that leaves the fewest out."""
+    """The way to divide the items that leaves the fewest items out."""
     best: _ModelAttempt | None = None
     for grouping in groupings(sample):
         attempt = _ModelAttempt(sample, grouping)
@@ -163,12 +163,12 @@ def _best(sample: Sample) -> _ModelAttempt:
             best = attempt
         if best.unmodelled <= _FEW * len(sample.items):
             break
-    assert best is not None  # there is always the grouping by keys
+    assert best is not None  # the grouping by keys always exists
     return best
 
 
 class _ModelAttempt:
-    """One way to divide the items, made into a module that fits as many of them as possible."""
+    """One way to divide the items, turned into a module that fits as many of them as possible."""
 
     def __init__(self, sample: Sample, grouping: Grouping) -> None:
         self._sample = sample
@@ -182,18 +182,18 @@ class _ModelAttempt:
 
     @property
     def is_refused(self) -> bool:
-        """Whether the model refuses the declarations."""
+        """Whether the model library refuses the declarations."""
         return bool(self._refusal)
 
     @property
     def unmodelled(self) -> int:
-        """The items that the module does not fit; all of them if the model refuses it."""
+        """The items that the module does not fit; all items if the declarations are refused."""
         if self._refusal:
             return len(self._sample.items)
         return len({misfit.number for misfit in self._misfits})
 
     def run(self) -> None:
-        """Write the module and check it, in a simpler form each time, until it fits."""
+        """Write the module and check it, more simply each time, until it fits."""
         for _ in range(_MOST_ROUNDS):
             self._write()
             if self._refusal:
@@ -215,7 +215,7 @@ class _ModelAttempt:
     # Simpler declarations
 
     def _drop_refused(self) -> bool:
-        """Declare the entity that the model refuses without forms of its index keys, or leave it out."""
+        """Declare the refused entity without the forms of its index keys, or leave it out."""
         for names, entity in zip(self._module.names, self._plan.entities, strict=True):
             if self._refusal.startswith(f"{names.name}: "):
                 primary = {part.name for part in self._sample.table.key.parts}
@@ -230,7 +230,7 @@ class _ModelAttempt:
         return False
 
     def _simplify(self) -> bool:
-        """Declare what does not fit in a simpler way; return whether that changed anything."""
+        """Simplify the declarations that do not fit; returns whether that changed anything."""
         counts = Counter(
             (misfit.entity, misfit.attribute)
             for misfit in self._misfits
@@ -279,7 +279,7 @@ class _ModelAttempt:
     # The result
 
     def result(self, verification: Verification | None = None) -> Inferred:
-        """The module with its notes, among them what a verification found and the notes do not explain."""
+        """The module with its notes, including findings of the verification that the notes do not explain."""
         unexpected = self._unexpected(verification)
         self._notes = self._noted(unexpected)
         introduction = self._introduction()
@@ -308,7 +308,7 @@ class _ModelAttempt:
     def _unexpected(self, verification: Verification | None) -> tuple[FindingCount, ...]:
         """The findings that the notes do not explain.
 
-        These are items without a tag, fields that are only in keys, and NULL where None is left out.
+        Explained are items without a tag, fields that are only in keys, and NULL where None is left out.
         """
         if verification is None:
             return ()
@@ -328,7 +328,7 @@ class _ModelAttempt:
         )
 
     def _is_own(self, finding: FindingCount) -> bool:
-        """Whether the items are Isotone's own, which are not known as such under another tag."""
+        """Whether the items are Isotone's own records, which it does not recognise under another tag attribute."""
         if not finding.examples or finding.count > self._sample.own:
             return False
         partition = self._sample.table.key.partition[0].name
@@ -407,7 +407,7 @@ class _ModelAttempt:
         return found + self._refused
 
     def _unfit(self) -> list[str]:
-        """What the module does not fit: the reasons, with their counts and an example each."""
+        """Why the module does not fit some items: the reasons, each with a count and an example."""
         if self._refusal:
             return [f"the declarations are refused, so this module is a draft: {self._refusal}"]
         by_reason: dict[tuple[str | None, str | None], list[Misfit]] = {}

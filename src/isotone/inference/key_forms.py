@@ -2,8 +2,8 @@
 
 `key_recognition` finds the form in the keys of a table.
 
-`["ORDER|", day, "|", shop]` is declared as `"ORDER", day, shop` with the separator `|`. Literals that no one separator
-joins are declared with `separator=""`.
+`["ORDER|", day, "|", shop]` is declared as `"ORDER", day, shop` with the separator `|`. If no single separator joins
+all parts, the form is declared with `separator=""`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FormField:
 
 @dataclass(frozen=True)
 class KeyForm:
-    """The form of a key attribute: literals, with separators, and places of fields between them."""
+    """The form of a key attribute: literals, including separators, and fields between them."""
 
     parts: tuple[str | FormField, ...]
 
@@ -42,7 +42,7 @@ class KeyForm:
 
     @cached_property
     def separator(self) -> str:
-        """The separator by which the form is declared; empty if no one separator joins its parts."""
+        """The separator of the declaration; empty if no single separator joins the parts."""
         literals = self._literals()
         whole = "".join(part for part in self.parts if isinstance(part, str))
         if "$" in whole:
@@ -58,7 +58,7 @@ class KeyForm:
 
     @cached_property
     def declared(self) -> tuple[str | FormField, ...]:
-        """The parts that the declaration lists: literals without the separators next to fields."""
+        """The parts in the declaration: literals without the separators next to fields."""
         separator = self.separator
         parts: list[str | FormField] = []
         literals = self._literals()
@@ -75,7 +75,7 @@ class KeyForm:
         return tuple(parts)
 
     def _literals(self) -> list[str]:
-        """The texts before, between and after the places."""
+        """The texts before, between and after the fields."""
         literals = [""]
         for part in self.parts:
             if isinstance(part, str):
@@ -86,7 +86,7 @@ class KeyForm:
 
     @cached_property
     def template(self) -> readable.Template | None:
-        """The template that the model makes of the declaration; None if it refuses the form."""
+        """The template that the model makes from the declaration; None if it refuses the form."""
         parts = [
             part if isinstance(part, str) else _codec(part.style, self.separator)
             for part in self.declared
@@ -97,7 +97,7 @@ class KeyForm:
             return None
 
     def parse(self, text: str) -> dict[str, Any] | None:
-        """The values of a key, by their sources; None if it is of another form."""
+        """The values of a key, by source; None if the key has another form."""
         if self.template is None:
             return None
         try:
@@ -107,11 +107,11 @@ class KeyForm:
         found: dict[str, Any] = {}
         for place, value in zip(self.places, values, strict=True):
             if found.setdefault(place.source, value) != value:
-                return None  # one field with two values
+                return None  # the key has two values for one field
         return found
 
     def reads(self, text: str, values: Mapping[str, Any]) -> bool:
-        """Whether a key of an item with these values, by source, has this form."""
+        """Whether the key of an item with these values, by source, has this form."""
         found = self.parse(text)
         if found is None or self.template is None:
             return False
@@ -125,7 +125,7 @@ class KeyForm:
         return True
 
     def with_escapes(self) -> KeyForm:
-        """The same form with escaped texts, which end at the separator, instead of raw ones."""
+        """The same form with escaped instead of raw texts, which end at the separator."""
         return KeyForm(
             tuple(
                 replace(
@@ -143,8 +143,7 @@ class KeyForm:
     def expressions(self, names: Mapping[str, str]) -> list[str]:
         """The arguments of `Key(…)` or `.sort(…)`.
 
-        With a separator other than `#`, texts are raw anyway, but end at it: at the end of a key raw(…) lets them
-        contain it.
+        With a separator other than `#`, texts are raw but end at the separator; raw(…) lets the last one contain it.
         """
         found = []
         for number, part in enumerate(self.declared):
@@ -159,7 +158,7 @@ class KeyForm:
         return found
 
     def shown(self, names: Mapping[str, str]) -> str:
-        """The form for a comment: `ORDER#{number}`."""
+        """The form as text for a comment: `ORDER#{number}`."""
         return "".join(
             part if isinstance(part, str) else f"{{{names[part.source]}}}" for part in self.parts
         )
@@ -185,7 +184,7 @@ def _is_joint(separator: str, text: str) -> bool:
 
 
 def _codec(style: KeyStyle, separator: str) -> readable.Codec[Any]:
-    """The codec of a style as the model makes it for a separator."""
+    """The codec that the model uses for a style, given the separator."""
     codec = style.codec
     if separator != readable.SEPARATOR and isinstance(codec, readable.Text) and codec.ascending:
         return readable.RawText(codec.case, separator)
@@ -195,9 +194,9 @@ def _codec(style: KeyStyle, separator: str) -> readable.Codec[Any]:
 def ambiguity(
     ours: Mapping[str, KeyForm], theirs: Mapping[str, KeyForm], key: Iterable[str]
 ) -> str | None:
-    """Why the keys of two entities could be equal; None if an attribute tells them apart.
+    """Why the keys of two entities could be equal; None if an attribute distinguishes them.
 
-    An attribute that has no form, and contains one field as it is, tells nothing apart.
+    An attribute without a form, which holds one plain field, distinguishes nothing.
     """
     reasons = []
     for name in key:

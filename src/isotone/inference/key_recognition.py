@@ -1,8 +1,8 @@
 """Finds the form of a key attribute in the keys of one entity's items.
 
-All keys are read from left to right together. At each position there is a field of the items whose values the keys
-have there, or a literal that all have, or a part that no attribute has. Such a part ends at the next separator, and
-becomes a field that only the key holds.
+All keys are read in parallel from left to right. At each position there is a value of an attribute, or a literal that
+all keys have, or a part that is in no attribute. Such a part ends at the next separator, and becomes a field that only
+the key holds.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _SHORTEST_COINCIDENCE: Final = 3
 
 @dataclass
 class KeyFieldSource:
-    """A field whose values may be in keys: an attribute, or a part that only a key holds.
+    """A source of values in keys: an attribute, or a part that only a key holds.
 
-    `values` has one for each item of the group, None where the item has none.
+    `values` has one value per item of the group, or None.
     """
 
     name: str
@@ -45,22 +45,22 @@ class KeyFieldSource:
     values: list[Any]
     is_virtual: bool = False
     is_index_key: bool = False
-    """Whether to write it where it is missing would add an entry to an index."""
+    """Whether writing the attribute where it is missing would add an index entry."""
     fixed: dict[str, str | None] = field(default_factory=dict)
-    """The options that its places in keys demand."""
+    """The options of the field that its uses in keys require."""
     hint: str = ""
-    """For a virtual source: what its name is made of."""
+    """For a part that only a key holds: what its name is made from."""
     note: str = ""
 
 
 @dataclass
 class Aligned:
-    """A form, the fields that it adds, and what it had to choose from."""
+    """A form, the fields that it adds, and the choices that were made."""
 
     form: KeyForm
     sources: list[KeyFieldSource] = field(default_factory=list)
     ties: dict[str, list[str]] = field(default_factory=dict)
-    """For a field of the form, the attributes that could be in its place as well."""
+    """For a field of the form, the other attributes that would fit as well."""
 
 
 def align(
@@ -72,7 +72,7 @@ def align(
     escapes: bool = False,
     is_primary: bool = True,
 ) -> Aligned | None:
-    """The form of texts, each with the number of its item; None if there is no common one.
+    """The common form of texts, each with the number of its item; None if there is none.
 
     `escapes`: the library wrote the keys, so texts are escaped rather than raw.
     """
@@ -121,7 +121,7 @@ class _Alignment:
     # Literals
 
     def _take_label(self) -> bool:
-        """Take the word before the first separator, such as USER#, if it cannot be a value."""
+        """Take the word before the first separator as a literal, such as USER#, if it cannot be a value."""
         if self._parts or not self._is_primary:
             return False
         word = self._common_word()
@@ -147,11 +147,11 @@ class _Alignment:
         return self._take_prefix()
 
     def _is_generic(self) -> bool:
-        """Whether a whole key may be one literal: its attribute has no meaning of its own."""
+        """Whether a whole key may be one literal: its attribute has a generic name."""
         return is_generic(self._attribute)
 
     def _take_prefix(self) -> bool:
-        """Take a common beginning such as `USER_` before different ends."""
+        """Take a common beginning as a literal, such as `USER_` before different ends."""
         match = _PREFIX.match(self._rests[0])
         if match is None:
             return False
@@ -169,7 +169,7 @@ class _Alignment:
         return self._take_text(prefix)
 
     def _common_word(self) -> str | None:
-        """The word up to the next separator, if all keys have the same."""
+        """The word up to the next separator, if all keys have the same one."""
         found = _WORD.match(self._rests[0])
         if found is None:
             return None
@@ -201,7 +201,7 @@ class _Alignment:
         return True
 
     def _note_ties(self, chosen: _Match, matches: Sequence[_Match]) -> None:
-        """Keep the attributes that fit as well as the chosen one, unless the literal before it names that one."""
+        """Record the attributes that fit as well as the chosen one, unless the literal before it names that one."""
         others = [
             match.source.name
             for match in matches
@@ -225,7 +225,7 @@ class _Alignment:
 
     @staticmethod
     def _is_type(source: KeyFieldSource, values: Sequence[Any]) -> bool:
-        """Whether an attribute names the kind of the item, as its literals do."""
+        """Whether an attribute only names the item's kind, as its literals do."""
         last = words(source.name)[-1:] or [source.name]
         return last[0].lower() in TYPE_WORDS and len(set(map(repr, values))) == 1
 
@@ -251,7 +251,7 @@ class _Alignment:
         return None
 
     def _leads(self, kind: str, value: Any, rest: str) -> Iterator[str]:
-        """What may be before the value: nothing, or the beginning of a word, such as `USER_`."""
+        """The possible texts before the value: none, or the beginning of a word, such as `USER_`."""
         yield ""
         if kind in ("str", "choice", "int"):
             at = rest.lower().find(str(value).lower())
@@ -264,7 +264,7 @@ class _Alignment:
         return all(rest.startswith(lead) for rest in self._rests)
 
     def _after(self, style: KeyStyle, values: Sequence[Any], lead: str) -> list[str] | None:
-        """What follows the values in all keys; None if some key does not have its value there."""
+        """The rest of each key after the value; None if some key does not have its value there."""
         rests: list[str | None] = []
         stops = set()
         for rest, value in zip(self._rests, values, strict=True):
@@ -290,7 +290,7 @@ class _Alignment:
     def _skipped(
         self, style: KeyStyle, rests: Sequence[str | None], stop: str, lead: str
     ) -> list[str] | None:
-        """What follows in keys of items without the attribute, too: their values end at the same stop."""
+        """The rest of all keys, including those of items without the attribute: their values end at the same stop."""
         found = []
         for rest, after in zip(self._rests, rests, strict=True):
             if after is None:
@@ -329,7 +329,7 @@ class _Alignment:
         )
 
     def _label(self) -> str:
-        """The literal before the present position."""
+        """The literal before the current position."""
         for part in reversed(self._parts):
             if isinstance(part, str) and part.strip(STRONG):
                 return part
@@ -343,7 +343,7 @@ class _Alignment:
         length = len(self._rests[0]) - len(match.rests[0])
         return length < _SHORTEST_COINCIDENCE and not (has_label or is_id)
 
-    # Parts that no attribute has
+    # Parts that are in no attribute
 
     def _take_unknown(self) -> None:
         texts = self._unknown_texts()
@@ -389,12 +389,12 @@ class _Match:
 
     @property
     def fit(self) -> tuple[Any, ...]:
-        """How well the values fit, whatever their field is called: length, variety, and whether they are as they are."""
+        """How well the values fit, regardless of the field's name: length, variety, and whether they are unchanged."""
         return self.score[:3]
 
     @property
     def is_named(self) -> bool:
-        """Whether the literal before the value has a word of the field's name."""
+        """Whether the literal before the value shares a word with the field's name."""
         return bool(self.score[3])
 
 
@@ -421,7 +421,7 @@ _GENERIC: Final = re.compile(
 
 
 def is_generic(attribute: str) -> bool:
-    """Whether a name says only that an attribute is a key, such as PK, GSI1SK or range_key.
+    """Whether a name only says that an attribute is a key, such as PK, GSI1SK or range_key.
 
     >>> [is_generic(name) for name in ("PK", "GSI1SK", "gsipk-1", "customer_id")]
     [True, True, True, False]

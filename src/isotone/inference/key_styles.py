@@ -1,7 +1,7 @@
-"""How a value may be written in a key: as it is, padded, descending, as another form of a date, in another case.
+"""The styles of values in keys: plain, padded, descending, in another case, or as another form of a date.
 
-A `KeyStyle` is a codec of the library with its declaration: what comes out of the inference is checked with the codec
-that will read it.
+A `KeyStyle` is a codec of the library with its declaration, so an inferred form is checked with the codec that will
+read it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LAST: Final = datetime(2100, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class KeyStyle:
-    """A form of a field in a key. `kind` is the kind of field that it takes (`FieldType.kind`).
+    """The style of a field in a key. `kind` is the kind of field that it is for (`FieldType.kind`).
 
     `expression` is its declaration, with {} for the field; `options` are arguments of the field; `note` says
     what is not certain.
@@ -40,21 +40,21 @@ class KeyStyle:
     note: str = ""
 
     def encode(self, value: Any) -> str | None:
-        """The text of a value; None if it has none."""
+        """The text of a value; None if the style has no text for it."""
         try:
             return self.codec.encode(value)
         except (UsageError, ValueError, TypeError, AttributeError):
             return None
 
     def decode(self, text: str) -> Any:
-        """The value of a text; None if it is not of this form."""
+        """The value of a text; None if the text does not have this style."""
         try:
             return self.codec.decode(text)
         except (MalformedKey, UsageError, ValueError):
             return None
 
     def is_padded_for_none(self, values: Sequence[Any]) -> bool:
-        """Whether the style pads numbers, and none of these shows that it does."""
+        """Whether the style pads numbers, but none of these values is short enough to show it."""
         codec = self.codec
         if not isinstance(codec, readable.Natural) or not codec.ascending:
             return False
@@ -62,12 +62,12 @@ class KeyStyle:
 
     @property
     def is_exact(self) -> bool:
-        """Whether a key has the value as it is, neither in another case nor padded."""
+        """Whether keys contain the value unchanged, neither padded nor in another case."""
         return not self.options.keys() & {"case", "max"}
 
     @property
     def demands(self) -> Mapping[str, str | None]:
-        """The options that the field must have, and those that it must not have: for these None."""
+        """The options that the field must have; None marks an option that it must not have."""
         if isinstance(self.codec, readable.Unpadded):
             return {"min": "-1" if self.codec.signed else None}
         if isinstance(self.codec, readable.EpochInstant | readable.Written):
@@ -200,7 +200,7 @@ def _of_decimal(rest: str) -> Iterator[KeyStyle]:
         return
     greatest, scale = 10 ** len(match[1]) - 1, len(match[2])
     options = {"max": number_text(greatest), "scale": str(scale)}
-    # All digits of the width: 99.99, not 99.
+    # all digits of the width: 99.99, not 99
     limit = readable.FixedPoint(greatest, scale)
     yield from _both(KeyStyle("Decimal", limit, options=options))
 
@@ -214,11 +214,11 @@ def number_text(number: int) -> str:
     return f"{number:_}"
 
 
-# Texts whose values no attribute has
+# Texts whose values are in no attribute
 
 
 def style_of_texts(texts: Sequence[str]) -> KeyStyle | None:
-    """The style of values that only the key has; None for plain texts."""
+    """The style of values that are only in the key; None for plain texts."""
     if not all(texts):
         return None
     for fits, styles in _RECOGNIZED:
@@ -276,7 +276,7 @@ _RECOGNIZED: Final[list[tuple[Callable[[str], bool], list[KeyStyle]]]] = [
 
 
 def is_reversed_time(value: int) -> str:
-    """How a number counts down from a greatest one to times of this age; empty if it does not."""
+    """How a number counts down from a maximum to a plausible time, in words; empty if it does not."""
     for name, greatest, per_second in _REVERSALS:
         moment = (greatest - value) / per_second
         if _FIRST.timestamp() <= moment < _LAST.timestamp():

@@ -1,6 +1,6 @@
-"""Writes the Python module of a plan: the table, a class for each entity, and comments where it guessed.
+"""Writes the Python module of an inferred model: the table, a class for each entity, and comments on guesses.
 
-The source is formatted as ruff formats it. Comments stand above what they are about.
+The source is formatted as ruff would format it. Comments are above their declarations.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Module:
 def write_module(
     sample: Sample, plan: ModelPlan, introduction: Sequence[str], classes: set[str]
 ) -> Module:
-    """The module of a plan. The introduction is the text of its docstring, a paragraph each."""
+    """The module of a plan. `introduction` has the paragraphs of its docstring."""
     table = field_name(sample.table.name, (), "table")
     tag = plan.tag or _free_tag(sample)
     taken = {*classes, table}
@@ -79,7 +79,7 @@ def write_module(
 
 
 def _free_tag(sample: Sample) -> str:
-    """An attribute for the tag that no item has."""
+    """A name for the tag attribute that no item uses."""
     used = {name for item in sample.items for name in item}
     candidates = [_DEFAULT_TAG, "_entity", "_isotone"]
     return next((name for name in candidates if name not in used), "_isotone_type")
@@ -113,9 +113,9 @@ def _names(entity: EntityPlan, sample: Sample, taken: set[str], title: str) -> E
 
 
 def _titles(entities: Sequence[EntityPlan], sample: Sample) -> list[str]:
-    """What the classes are named after: tags, literals of keys, or the table.
+    """The names behind the class names: tags, literals of keys, or the table.
 
-    The last key literal of an entity is enough, unless several have the same, or it means little.
+    The last key literal of an entity is used, unless several entities have the same one, or it means little.
     """
     literals = [_literals_of(entity, sample) for entity in entities]
     last = Counter(each[-1].lower() for each in literals if each)
@@ -146,7 +146,7 @@ _MEANINGLESS: Final = frozenset(
 
 
 def _literals_of(entity: EntityPlan, sample: Sample) -> list[str]:
-    """The words of the literals in the primary key, in their order; at most one of each attribute."""
+    """The words of the literals in the primary key, in order; at most one per attribute."""
     found = []
     for part in sample.table.key.parts:
         form = entity.forms.get(part.name)
@@ -171,7 +171,7 @@ _TYPICAL: Final = {"datetime": "at", "date": "day", "int": "number", "UUID": "id
 
 
 def _virtual_name(plan: FieldPlan, taken: set[str]) -> str:
-    """The name of a part that only a key has: after the literal before it, or after its type."""
+    """The name of a part that only a key holds: from the literal before it, or from its type."""
     typical = _TYPICAL.get(plan.type.text, "")
     hint = "_".join(words(plan.hint)).lower()
     if plan.type.text in ("datetime", "date"):
@@ -264,7 +264,7 @@ def _entity(
 
 
 def _in_order(entity: EntityPlan, sample: Sample) -> list[FieldPlan]:
-    """The fields: those of the primary key, those of other keys, the others."""
+    """The fields in order: those of the primary key, those of other keys, and the rest."""
     shapes = [sample.table.key, *(index.shape.key for index in entity.indexes)]
     first: dict[str, None] = {}
     for part in (part for shape in shapes for part in shape.parts):
@@ -300,7 +300,7 @@ def _patterns(entity: EntityPlan, names: EntityNames, sample: Sample) -> Iterato
 
 
 def _named(entity: EntityPlan, names: EntityNames, attributes: Iterable[str]) -> list[str]:
-    """The fields in some key attributes."""
+    """The names of the fields in some key attributes."""
     found: list[str] = []
     for name in attributes:
         if name in entity.forms:
@@ -311,7 +311,7 @@ def _named(entity: EntityPlan, names: EntityNames, attributes: Iterable[str]) ->
 
 
 def _ordered(entity: EntityPlan, names: EntityNames, attributes: Iterable[str]) -> list[str]:
-    """The fields by which a sort key orders the items."""
+    """The names of the fields by which a sort key orders the items."""
     found: list[str] = []
     for name in attributes:
         form = entity.forms.get(name)
@@ -403,7 +403,7 @@ def _declaration(
     last: list[str],
 ) -> str:
     parts, own_separator = _arguments(entity, names, partition)
-    if own_separator is None:  # only with # is $ not allowed
+    if own_separator is None:  # only with the separator # is $ not allowed
         own_separator = "" if "$" in "".join(parts) else "#"
     separator = own_separator
     parts = [*first, *parts, *last]
@@ -426,7 +426,7 @@ def _declaration(
 def _arguments(
     entity: EntityPlan, names: EntityNames, attributes: Sequence[KeyElement]
 ) -> tuple[list[str], str | None]:
-    """The parts of a key, and their separator; None if any will do."""
+    """The parts of a key, and their separator; None if any separator works."""
     if len(attributes) > 1:
         return [names.fields[part.name] for part in attributes], None
     (part,) = attributes
@@ -450,9 +450,9 @@ def _call(
     explodes: bool = False,
     column: int = 0,
 ) -> str:
-    """A call on one line, with its arguments on one line, or with a line for each.
+    """A call on one line, with all arguments on a second line, or with one line per argument.
 
-    `explodes` leaves out the second of these. `column` is where the first line begins.
+    `explodes` excludes the second form. `column` is where the first line begins.
     """
     joined = ", ".join(arguments)
     one_line = f"{begin}{joined}{end}"
@@ -496,7 +496,7 @@ def _docstring(indent: str, paragraphs: Sequence[str]) -> str:
 
 
 def _printable(text: str) -> str:
-    """A text that can stand in a comment and a docstring."""
+    """A text without characters that would break a comment or a docstring."""
     plain = "".join(
         character
         if character.isprintable() or character == "\n"

@@ -1,7 +1,7 @@
 """Names in the inferred module: Python identifiers from the names and values of a table.
 
-A name that Python, the module or every entity uses already gets an underscore at its end. The attribute keeps its
-own name by `field(name=…)`.
+A name that Python, the module or every entity already uses gets a final underscore. `field(name=…)` keeps the
+attribute's own name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ IMPORTED: Final = frozenset(
     }
 )
 _BUILTINS: Final = frozenset({"str", "int", "bool", "bytes", "list", "dict", "set", "frozenset"})
-_PARAMETERS: Final = frozenset({"when", "consistent"})  # of the calls that take a key by name
+# parameters of calls that also take a key's fields by name
+_PARAMETERS: Final = frozenset({"when", "consistent"})
 RESERVED: Final = IMPORTED | _BUILTINS | _PARAMETERS | frozenset(dir(Entity))
 
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[a-z][0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

@@ -1,8 +1,8 @@
-"""Plans the entities of a table: for each kind its fields, the forms of its keys, and what is not certain.
+"""Plans the entities of a table: the fields of each kind, the forms of its keys, and notes on guesses.
 
-A key attribute has a *form*, of literals and fields, or is a *plain* field: its value as it is. Keys without a common
-form are plain. If the keys of two kinds could be equal, the model could not tell the kinds apart: then texts are
-escaped, so that they end at a separator, or both kinds become one.
+A key attribute has a *form* made of literals and fields, or is a *plain* field with the whole value. Keys without a
+common form are plain. If the keys of two kinds could be equal, the model could not distinguish the kinds. Then texts
+are escaped, so that they end at a separator, or both kinds become one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from isotone.text_table import pluralized
 from isotone.values.types import AttributeValue, Item
 
 VERSION: Final = "_v"
-_ALIGNED: Final = 300  # keys that are aligned; all others are only compared with the form
+_ALIGNED: Final = 300  # keys that are aligned; the others are only compared with the resulting form
 _MOST_OTHERS: Final = 0.05  # of the items of a kind that may have keys of another form
 _UNSORTED: Final = "not padded in a sort key, which does not sort by it"
 _MOST_CONDITION_VALUES: Final = 5
@@ -49,7 +49,7 @@ class FieldPlan:
 
 @dataclass
 class IndexPlan:
-    """An index that the items of an entity are in, and the condition under which they are."""
+    """An index that items of an entity are in, and the condition that selects them."""
 
     shape: IndexDescription
     present: int
@@ -94,12 +94,12 @@ class Planner:
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
         self.table = sample.table
-        self.keys = sample.table.key_attributes
-        self.primary = [part.name for part in sample.table.key.parts]
+        self.keys: dict[str, str] = sample.table.key_attributes
+        self.primary: list[str] = [part.name for part in sample.table.key.parts]
         self.classes: set[str] = set()
 
     def plan(self, grouping: Grouping) -> ModelPlan:
-        """The entities of a grouping; those whose keys could be equal are merged if it has no tag."""
+        """The entities of a grouping; without a tag, those whose keys could be equal are merged."""
         groups = list(grouping.groups)
         entities = [self._entity(group, grouping, len(groups)) for group in groups]
         plan = ModelPlan(grouping.tag, entities)
@@ -113,7 +113,7 @@ class Planner:
     # Kinds whose keys could be equal
 
     def _separate(self, plan: ModelPlan) -> None:
-        """Change entities whose keys could be equal, until none could."""
+        """Change entities whose keys could be equal, until no two can be."""
         for _ in range(len(plan.entities) + 2):
             pair = self._ambiguous_pair(plan.entities)
             if pair is None:
@@ -143,7 +143,7 @@ class Planner:
         return None
 
     def _escape(self, one: EntityPlan, other: EntityPlan) -> bool:
-        """End the texts of either entity, or of both, at separators; return whether that tells them apart."""
+        """End the texts of one or both entities at separators; returns whether that distinguishes them."""
         escaped = [{**each.forms, **self._escaped(each)} for each in (one, other)]
         choices = [
             (one.forms, escaped[1]),
@@ -157,7 +157,7 @@ class Planner:
         return False
 
     def _escaped(self, entity: EntityPlan) -> dict[str, KeyForm]:
-        """The forms of primary keys with escaped texts, where that reads every key."""
+        """The forms of the primary key with escaped texts, where they read every key."""
         found = {}
         for name in self.primary:
             form = entity.forms.get(name)
@@ -264,7 +264,7 @@ class _EntityPlanner:
             )
 
     def _mark_expiry(self, plan: FieldPlan, present: Sequence[AttributeValue]) -> None:
-        """Make the attribute of the table's TimeToLive the expiry, if its values are whole seconds."""
+        """Declare the attribute of the table's TimeToLive as the expiry, if all its values are whole seconds."""
         if present and all(
             value.get("N", "").isdigit() and len(value["N"]) <= 11 for value in present
         ):
@@ -280,7 +280,7 @@ class _EntityPlanner:
     # Keys
 
     def _plan_key(self, name: str, *, is_primary: bool) -> None:
-        """Find the form of a key attribute; one without a form becomes a plain field."""
+        """Find the form of a key attribute; without one it becomes a plain field."""
         if name in self._forms or name in self._fields:
             return
         numbered = [(number, item[name]) for number, item in enumerate(self._items) if name in item]
@@ -305,7 +305,7 @@ class _EntityPlanner:
 
     @staticmethod
     def _note_tie(plan: FieldPlan, key: str, others: Sequence[str]) -> None:
-        """Note the attributes that have the same values as a field in a key, so that either may be in it."""
+        """Note the attributes that have the same values as a field in a key, so that either may be meant."""
         if others:
             plan.notes.append(
                 f"guessed: {key} may have {' or '.join(others)} here, which {'has' if len(others) == 1 else 'have'} "
@@ -314,7 +314,7 @@ class _EntityPlanner:
 
     @staticmethod
     def _note_width(plan: FieldPlan, values: Sequence[Any]) -> None:
-        """Note that numbers without leading zeros may be padded, if all have as many digits."""
+        """Note that numbers without leading zeros may be padded, if all have the same number of digits."""
         widths = {len(str(value)) for value in values if value is not None}
         if len(widths) != 1 or len(set(values)) < 2:
             return
@@ -325,13 +325,13 @@ class _EntityPlanner:
             plan.notes.append(note)
 
     def _sort_parts(self) -> Iterator[KeyElement]:
-        """The attributes by which the table or an index sorts."""
+        """The attributes that the table or an index sorts by."""
         yield from self._table.key.sort
         for index in self._table.indexes:
             yield from index.key.sort
 
     def _aligned(self, name: str, texts: list[tuple[int, str]], is_primary: bool) -> Aligned | None:
-        """The form that all keys have; with a few exceptions, which are left out of the model."""
+        """The form of all keys, or of all but a few, which are left out of the model."""
         if not texts or any(not text for _, text in texts):
             return None
         if is_primary and len({_shape(text) for _, text in texts}) > 1:
@@ -361,7 +361,7 @@ class _EntityPlanner:
         )
 
     def _of_most(self, name: str, texts: list[tuple[int, str]]) -> Aligned | None:
-        """The form of all keys but a few, if there is one; the items of these are left out."""
+        """The form of all keys but a few, if there is one; the other items are left out."""
         shapes = Counter(_shape(text) for _, text in texts)
         shape, count = shapes.most_common(1)[0]
         if count == len(texts) or count < (1 - _MOST_OTHERS) * len(texts):
@@ -383,7 +383,7 @@ class _EntityPlanner:
         return aligned
 
     def _others(self, aligned: Aligned, texts: list[tuple[int, str]]) -> list[tuple[int, str]]:
-        """The keys that are not of a form."""
+        """The keys that do not have a form."""
         known = {
             source.name: source for source in self._sources.values() if not source.is_virtual
         } | {source.name: source for source in self._sources.values()}
@@ -401,14 +401,14 @@ class _EntityPlanner:
         ]
 
     def _complete(self, aligned: Aligned, texts: list[tuple[int, str]]) -> None:
-        """Fill in the values of new fields in the keys that were not aligned."""
+        """Fill in the values of new fields for the keys that were not aligned."""
         for number, text in texts:
             values = aligned.form.parse(text) or {}
             for source in aligned.sources:
                 source.values[number] = values.get(source.name)
 
     def _is_better_plain(self, name: str, aligned: Aligned, is_primary: bool) -> bool:
-        """Whether a key is one value that no attribute has, so that it is best left as it is."""
+        """Whether a key is one value that is in no attribute, so that a plain field is better."""
         form = aligned.form
         if len(form.parts) == 1 and form.places and aligned.sources:
             return not (is_primary and self._kinds > 1 and aligned.sources[0].kind != "str")
@@ -421,7 +421,7 @@ class _EntityPlanner:
         plan = self._fields[name]
         if plan.type.text.startswith(
             "Literal"
-        ):  # other values may follow, and are found by the key
+        ):  # other values may follow, and are still found by the key
             plan.type, plan.notes = FieldType("str", "str"), []
         values = [next(iter(item[name].values())) for item in self._items if name in item]
         if self._keys[name] == "N" and plan.type.text == "int":
@@ -451,7 +451,7 @@ class _EntityPlanner:
         self._fields[source.name] = plan
 
     def _derived(self, source: KeyFieldSource) -> str:
-        """Whether an attribute begins with the part that only the key has, such as the day of a time."""
+        """A note on the attribute that begins with the same text, such as a time with its day; empty if none does."""
         for other in self._sources.values():
             if other.is_virtual or other.kind not in ("str", "datetime"):
                 continue
@@ -493,7 +493,7 @@ class _EntityPlanner:
             yield plan
 
     def _explains(self, own: Sequence[str], is_in: Sequence[bool]) -> bool:
-        """Whether the items in an index are those that have a value in each field of its key."""
+        """Whether the items in an index are exactly those with a value in each field of its key."""
         sources = {
             place.source
             for name in own
@@ -509,7 +509,7 @@ class _EntityPlanner:
         return True
 
     def _condition(self, is_in: Sequence[bool]) -> tuple[str, tuple[AttributeValue, ...]] | None:
-        """The field and its values that the items in an index have, and no others."""
+        """The field and values that exactly the items in an index have."""
         for name, plan in sorted(self._fields.items(), key=self._likelihood):
             if name not in self._sources or plan.only_in_key or name in self._keys:
                 continue
@@ -532,7 +532,7 @@ class _EntityPlanner:
         return None
 
     def _likelihood(self, named: tuple[str, FieldPlan]) -> tuple[bool, bool]:
-        """Sorts the fields that are likely to be a condition first."""
+        """Sorts likely conditions first."""
         name, plan = named
         used = {place.source for form in self._forms.values() for place in form.places}
         is_choice = plan.type.text == "bool" or plan.type.text.startswith("Literal")
@@ -558,14 +558,14 @@ class _EntityPlanner:
 
 
 def _may_be_condition(plan: FieldPlan, values: int, items: int) -> bool:
-    """Whether a field with these few values looks like a condition, not like a coincidence."""
+    """Whether a field with this few values looks like a condition, not like a coincidence."""
     if plan.type.text == "bool" or plan.type.text.startswith("Literal"):
         return True
     return plan.type.text in ("str", "int") and (values == 1 or 2 * values <= items)
 
 
 def _day_text(value: Any) -> str:
-    """A value as text; a time as its day, if it is midnight."""
+    """A value as text; a time at midnight as its day."""
     if isinstance(value, datetime) and value.timetz() != time(tzinfo=UTC):
         return value.isoformat()
     return value.strftime("%Y-%m-%d") if isinstance(value, date) else str(value)

@@ -1,7 +1,7 @@
 """Checks a module against the items that it was inferred from.
 
-Every item is read by its entity and written again in memory. What is written must have every attribute of the item,
-with the same value. It may have more: the tag, and attributes of fields that were only in the keys.
+Every item is read by its entity and written again in memory. The result must have every attribute of the item, with the
+same value. It may have more: the tag, and attributes of fields that were only in the keys.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NUMBERS: Final = count(1)
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """An item that its entity does not read, or would write in another form."""
+    """An item that its entity cannot read, or would write in another form."""
 
     number: int
     entity: str | None
@@ -32,7 +32,7 @@ class Misfit:
 
 
 def load(source: str, name: str = "inferred") -> ModuleType:
-    """The module of a source. It is in `sys.modules` under a name of its own, where types are looked up."""
+    """Import a module from its source. It is in `sys.modules` under a unique name, where types are looked up."""
     module = ModuleType(f"_isotone_{name}_{next(_NUMBERS)}")
     sys.modules[module.__name__] = module
     try:
@@ -60,14 +60,14 @@ def table_of(module: ModuleType) -> Table:
 
 
 def misfits(module: ModuleType, items: Sequence[Item]) -> Iterator[Misfit]:
-    """The items that the module's entities do not read, or would write in another form."""
+    """The items that the module's entities cannot read, or would write in another form."""
     table = table_of(module)
     for number, item in enumerate(items):
         yield from check_item(table, number, item)
 
 
 def check_item(table: Table, number: int, item: Item) -> Iterator[Misfit]:
-    """What is wrong with the reading and writing of one item."""
+    """The faults when one item is read and written again."""
     entity = entity_for(table, item)
     if entity is None:
         yield Misfit(number, None, None, "no entity has such keys, and this tag")
@@ -92,13 +92,13 @@ def check_item(table: Table, number: int, item: Item) -> Iterator[Misfit]:
 
 
 def _added_keys(table: Table, item: Item, written: Item) -> str | None:
-    """An index key that would be written and that the item does not have."""
+    """An index key that would be written although the item does not have it."""
     names = {part.name for layout in table.layouts.values() for part in layout.attributes}
     return next((name for name in sorted(names) if name in written and name not in item), None)
 
 
 def is_same(value: AttributeValue, written: AttributeValue | None) -> bool:
-    """Whether a value is written as it was; None may be left out."""
+    """Whether a value is written unchanged; None may be left out."""
     if written is None:
         return "NULL" in value
     if value == written:
@@ -108,7 +108,7 @@ def is_same(value: AttributeValue, written: AttributeValue | None) -> bool:
 
 
 def _comparable(value: AttributeValue) -> Any:
-    """A value that compares equal to one with its numbers and sets in another form."""
+    """A value in a form that ignores how numbers and sets are written."""
     ((code, content),) = value.items()
     if code == "L":
         return code, [_comparable(each) for each in content]

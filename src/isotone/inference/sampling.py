@@ -1,7 +1,7 @@
-"""Reads what a model is inferred from: the description of a table, and a sample of its items.
+"""Reads the basis of an inference: the description of a table, and a sample of its items.
 
-A table of at most as many items as the sample is read completely, a larger one in several segments. Values that are
-too large to be a key or a choice are shortened, so that a sample of huge items fits into memory.
+A table with no more items than the sample is read completely, a larger one in several segments. Values that are too
+large for a key or a choice are shortened, so that a sample of huge items fits into memory.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from isotone.tables.description import TableDescription, describe_table, expiry_
 from isotone.tables.sample import SEGMENTS, sample_items
 from isotone.values.types import AttributeValue, Item
 
-_PAGE: Final = 1000  # items of a request, at most
+_PAGE: Final = 1000  # the most items of a request
 _LONGEST: Final = 2048  # characters of a value that are kept
-_MOST_MEMBERS: Final = 40  # of a list, a set or a map
+_MOST_MEMBERS: Final = 40  # members of a list, a set or a map that are kept
 _OWN: Final = ("_keys", "_widening", "_rewriting", "_unique")
 _OWN_OF_KIND: Final = tuple(f"{mark}#" for mark in _OWN)
 
 Progress = Callable[[str, int], None]
-"""Called after each request with what is done, such as "reading", and the number of items read so far."""
+"""Called after each request with the current phase, such as "reading", and the number of items read so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Items of a table. `own` counts those that the library itself keeps there, which are left out."""
+    """Items of a table. `own` counts the library's own records in it, which are left out."""
 
     table: TableDescription
     items: list[Item]
@@ -58,20 +58,20 @@ def read_sample(table: str, most: int | None, progress: Progress | None = None) 
 
 
 def is_own(partition: AttributeValue) -> bool:
-    """Whether a partition key is that of a record, a position or a unique value of the library."""
+    """Whether a partition key belongs to the library's own records: keys, positions, unique values."""
     text = partition.get("S", "")
     return text in _OWN or text.startswith(_OWN_OF_KIND)
 
 
 def _is_own(shape: TableDescription, item: Item) -> bool:
-    """Whether an item is one of those by which the library remembers keys, positions and unique values."""
+    """Whether an item is one of the library's own records."""
     if not is_own(item[shape.key.partition[0].name]):
         return False
     return any(value.get("S") in _OWN for value in item.values())
 
 
 def _shortened(value: AttributeValue) -> AttributeValue:
-    """A value of bounded size and of the same type."""
+    """A shortened value of the same type."""
     ((code, content),) = value.items()
     if code in ("S", "B"):
         return value if len(content) <= _LONGEST else {code: content[:_LONGEST]}
@@ -89,7 +89,7 @@ def _shortened(value: AttributeValue) -> AttributeValue:
 
 
 def existing_table(table: str) -> Steps[TableDescription]:
-    """What a table is, with its expiry; raises `UsageError` with the names of all tables if it does not exist."""
+    """The description of a table with its expiry; raises `UsageError` that lists all tables if it does not exist."""
     try:
         found = yield from describe_table(table)
     except ResourceNotFoundException:
@@ -97,14 +97,14 @@ def existing_table(table: str) -> Steps[TableDescription]:
         raise UsageError(f"there is no table {table!r}; the tables are: {known}") from None
     return replace(
         found,
-        name=table,  # as it is declared: the store may put a prefix before it
+        name=table,  # without the prefix of the store
         indexes=tuple(sorted(found.indexes, key=lambda index: index.name)),
         ttl=(yield from _ttl(table)),
     )
 
 
 def _ttl(table: str) -> Steps[str | None]:
-    """The attribute by which items expire; None also if the engine has no expiry."""
+    """The attribute by which items expire; also None if the engine has no expiry."""
     try:
         return expiry_of((yield Call("DescribeTimeToLive", {"TableName": table})))
     except ApiError:

@@ -15,7 +15,7 @@ from typing import Any, Final, Unpack, cast
 
 from isotone.backends import opening
 from isotone.backends.engines import ENGINES, EngineIdentity, capabilities_of
-from isotone.backends.interface import DYNAMODB, AtOnce, Capabilities
+from isotone.backends.interface import DYNAMODB, Capabilities, InEventLoop
 from isotone.backends.opening import MEMORY, Opened, OpenedAsync, Target
 from isotone.clock import Clock, SystemClock
 from isotone.errors import UsageError
@@ -100,6 +100,9 @@ def aconnect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> AsyncS
     """Connect to an async store, as `connect` does; also accepts an aioboto3 client.
 
     A file is read and written in worker threads, so the event loop does not wait for the disk.
+
+        async with isotone.aconnect("http://localhost:8000") as store:
+            await store.put(order)
     """
     _check(options)
     backend, close = _taped_async(target, options)
@@ -250,7 +253,7 @@ def _taped_async(target: Target, options: StoreOptions) -> OpenedAsync:
     from isotone.backends.recording import AsyncRecorder, Player, TapeWriter
 
     if Path(tape).exists():
-        return OpenedAsync(AtOnce(Player(tape)), _nothing)
+        return OpenedAsync(InEventLoop(Player(tape)), _nothing)
     backend, close = opening.open_async_backend(target, **_of_address(options))
     with _closed_on_failure(close):
         writer = TapeWriter(tape)

@@ -87,6 +87,11 @@ class Entity:
 
     A class without `table=` that extends an entity is a kind of that entity: it shares its table and keys, and reads of
     the base return each item as an instance of its kind.
+
+        class Order(Entity, table=shop):
+            customer: Attr[str] = field()
+            number: Attr[int] = field(max=99_999)
+            primary = Key("CUSTOMER", customer).sort("ORDER", number)
     """
 
     __schema__: ClassVar[EntitySchema]
@@ -347,6 +352,11 @@ class Entity:
         return ours == theirs
 
     __hash__ = None  # type: ignore[assignment] # equal by value, and mutable
+
+    def _repr_html_(self) -> str:
+        from isotone.model.reading.showing import table_html
+
+        return table_html([self], type(self).__name__)
 
     def __repr__(self) -> str:
         inner = ", ".join(f"{name}={value!r}" for name, value in visible(self).items())

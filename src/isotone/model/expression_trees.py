@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from isotone.expressions import nodes
 from isotone.values.types import AttributeValue, Item
@@ -26,7 +26,12 @@ def update_of(actions: Sequence[nodes.Action]) -> nodes.UpdateNode:
 
 def conjunction(conditions: Sequence[nodes.ConditionNode | None]) -> nodes.ConditionNode | None:
     """The conditions joined by AND, ignoring None; None if none is left."""
-    present: list[Any] = [*filter(None, conditions)]
+    present: list[nodes.ConditionNode] = []
+    for each in conditions:
+        if type(each) is nodes.And:
+            present += each.operands
+        elif each is not None:
+            present.append(each)
     if not present:
         return None
     return present[0] if len(present) == 1 else nodes.And(tuple(present))

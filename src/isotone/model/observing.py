@@ -30,6 +30,9 @@ class Observation:
     `units`, `scanned` and `returned` come from the response; 0 if the response lacks them, as for a failed request.
     Every observed request asks for its capacity units. `error` is the code of an API error, or the class name of
     another exception.
+
+        log = lambda seen: print(seen.operation, seen.units)
+        store = isotone.connect("shop.db", observe=[log])
     """
 
     operation: str
@@ -174,6 +177,8 @@ def to_log(logger: logging.Logger = _LOG, level: int = logging.DEBUG) -> Observe
 
     The log record's `isotone` attribute is a dict, for formatters that write JSON. It contains no keys or
     values of items.
+
+        store = isotone.connect("shop.db", observe=[isotone.to_log(logging.getLogger("shop"))])
     """
 
     def tell(seen: Observation) -> None:
@@ -209,6 +214,8 @@ def to_spans(tracer: Any = None) -> Observer:
 
     The attributes follow OpenTelemetry's conventions for databases and DynamoDB. The default is the global
     tracer. Raises `UsageError` if OpenTelemetry is not installed.
+
+        store = isotone.connect("shop.db", observe=[isotone.to_spans()])
     """
     try:
         from opentelemetry import trace

@@ -15,7 +15,6 @@ themselves, so that operations can be composed. Several threads or tasks may sha
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from isotone.backends.engines import EngineIdentity
@@ -39,7 +38,12 @@ R = TypeVar("R")
 
 @show_signatures
 class Store(Runner, Operations[Waits], Waits):
-    """A store whose operations block; created by `connect`."""
+    """A store whose operations block; created by `connect`.
+
+    >>> with isotone.connect(":memory:") as other:
+    ...     other.create_tables(Order.__schema__.table)
+    ['shop']
+    """
 
     def __init__(
         self,
@@ -54,13 +58,13 @@ class Store(Runner, Operations[Waits], Waits):
         Runner.__init__(self, backend, deadline, None if names is None else names.explain)
         Operations.__init__(self, reader, clock, engine or EngineIdentity(DYNAMODB))
         self._names = names
-        self.calls = Calls(reader, clock, self.engine)
+        self.calls: Calls = Calls(reader, clock, self.engine)
         self._close = close
 
     @property
     def capabilities(self) -> Capabilities:
         """What the engine can do. If the address does not name the engine, the server is asked once."""
-        return self.engine.recognise()
+        return self.engine.identify()
 
     def scan(
         self, read: Scan[E], *, segments: int = 4, progress: parallel_scan.Progress | None = None
@@ -80,18 +84,17 @@ class Store(Runner, Operations[Waits], Waits):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
 @show_signatures
 class AsyncStore(AsyncRunner, Operations[Awaits], Awaits):
-    """A store whose operations are awaited; created by `aconnect`. Works in any event loop."""
+    """A store whose operations are awaited; created by `aconnect`. Works in any event loop.
+
+    async with isotone.aconnect("shop.db") as store:
+        page = await store.page(query, size=25)
+    """
 
     def __init__(
         self,
@@ -106,7 +109,7 @@ class AsyncStore(AsyncRunner, Operations[Awaits], Awaits):
         AsyncRunner.__init__(self, backend, deadline, None if names is None else names.explain)
         Operations.__init__(self, reader, clock, engine or EngineIdentity(DYNAMODB))
         self._names = names
-        self.calls = Calls(reader, clock, self.engine)
+        self.calls: Calls = Calls(reader, clock, self.engine)
         self._close = close
 
     def scan(
@@ -130,12 +133,7 @@ class AsyncStore(AsyncRunner, Operations[Awaits], Awaits):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
 

@@ -136,7 +136,10 @@ class Operations(Host[M_co]):
     # Tables
 
     def table_name(self, table: Table) -> str:
-        """The name of a table in this store, including the store's `table_prefix`."""
+        """The name of a table in this store, including the store's `table_prefix`.
+
+        assert store.table_name(shop) == "shop"
+        """
         return table.name if self._names is None else self._names.actual(table.name)
 
     @operation
@@ -155,7 +158,10 @@ class Operations(Host[M_co]):
 
     @operation
     def differences(self, *tables: Table) -> Steps[list[Difference]]:
-        """Compare tables with their declarations; return the differences. Changes nothing."""
+        """Compare tables with their declarations; return the differences. Changes nothing.
+
+        assert store.differences(shop) == []
+        """
         return table_admin.differences(tables, self.engine)
 
     @operation
@@ -165,12 +171,18 @@ class Operations(Host[M_co]):
         throughput: Throughput | None = None,
         progress: table_admin.Progress | None = None,
     ) -> Steps[list[str]]:
-        """Add missing global indexes, and wait until they are filled; return their names."""
+        """Add missing global indexes, and wait until they are filled; return their names.
+
+        store.add_indexes(shop, progress=print)
+        """
         return table_admin.add_indexes(tables, self.engine, throughput, progress)
 
     @operation
     def drop_tables(self, *tables: Table) -> Steps[list[str]]:
-        """Delete tables with all their items; return the names of those that existed."""
+        """Delete tables with all their items; return the names of those that existed.
+
+        store.drop_tables(shop)
+        """
         return table_admin.drop_tables(tables, self._reader.records)
 
     @operation
@@ -179,6 +191,8 @@ class Operations(Host[M_co]):
 
         A store raises `KeysChanged` if an entity declares other keys than its items were written with. Call this if no
         item needs to be rewritten, for example because there are none.
+
+            store.accept_keys(Order)
         """
         for entity in entities:
             yield from self._reader.records.accept(schema_of(entity))
@@ -192,17 +206,25 @@ class Operations(Host[M_co]):
         Raises `ConditionFailed` if `when` is false, `VersionConflict` if the entity has a version and
         was changed since it was read, `NotUnique` if a unique value is taken. An entity with unique values
         costs a read and a transaction.
+
+            order = store.put(Order(customer_id="2b5a41c0", number=157, status="PLACED"))
         """
         return self._write(Put(entity, when, "anything", self.clock))
 
     @operation
     def create(self, entity: E) -> Steps[E]:
-        """Write an entity that does not exist yet; raises `AlreadyExists`. Cost: one write."""
+        """Write an entity that does not exist yet; raises `AlreadyExists`. Cost: one write.
+
+        store.create(Customer(id="ann"))  # raises AlreadyExists the second time
+        """
         return self._write(Put(entity, None, "absence", self.clock))
 
     @operation
     def replace(self, entity: E, *, when: Condition | None = None) -> Steps[E]:
-        """Replace an existing entity; raises `NotFound`. Cost: one write."""
+        """Replace an existing entity; raises `NotFound`. Cost: one write.
+
+        store.replace(order.replace(status="SHIPPED"))
+        """
         return self._write(Put(entity, when, "presence", self.clock))
 
     @operation
@@ -255,6 +277,8 @@ class Operations(Host[M_co]):
 
         The target is an entity (whose version is checked), its key, or its class and the key's fields. Cost: one write.
         Raises `ConditionFailed` or `VersionConflict`.
+
+            store.delete(Order, customer_id="2b5a41c0", number=157)
         """
         return self._write(Delete(target, key, when))
 
@@ -271,6 +295,8 @@ class Operations(Host[M_co]):
 
         Cost: one read, and a transaction of two writes. Raises `NotFound`, `AlreadyExists` if the new key is taken, and
         the errors of `update`.
+
+            store.move(order, Order.customer_id.set("36ab"))
         """
         return self._write(Move(target, changes, key, when))
 
@@ -283,6 +309,8 @@ class Operations(Host[M_co]):
         If an entity is given twice, the last one is written. Raises `UsageError` for entities with a version or unique
         values, because these need conditions. Raises `BatchIncomplete` with the entries that the service kept refusing;
         all batches before them are written.
+
+            store.put_many(orders)
         """
         return put_many(entities, self.clock, self._reader.records, progress)
 
@@ -297,6 +325,8 @@ class Operations(Host[M_co]):
         """Delete entities, given as entities or keys; return how many were given.
 
         Cost: one write each. Raises the errors of `put_many`.
+
+            store.delete_many(orders)
         """
         return delete_many(targets, keys, self._reader.records, progress)
 
@@ -356,6 +386,10 @@ class Operations(Host[M_co]):
         Cost: twice that of single writes. The end of the block raises `TransactionFailed`. Raises `Unsupported` if the
         engine has no transactions. If the engine only has transactions within one partition, and the entities are in
         several, the end of the block raises it.
+
+            with store.transaction() as tx:
+                tx.put(order)
+                tx.update(Customer, Customer.orders.add(1), id="2b5a41c0")
         """
         known = self.engine.known
         if known is None or not known.partition_transactions:
@@ -371,6 +405,8 @@ class Operations(Host[M_co]):
         """Rewrite all entities of a class whose keys still have the form that `was` declares.
 
         This is `rewrite`, but raises `UsageError` if nothing declares a `was`.
+
+            store.widen(Order, progress=print)  # Order.number has was= and a larger max
         """
         return rewriting.widen(entity, self.clock, self._reader.records, progress)
 
@@ -415,6 +451,8 @@ class Operations(Host[M_co]):
 
         Items that have changed since are counted and left as they are. Calling it again does no harm. Cost: a write for
         each item, or a transaction if its primary key had changed.
+
+            store.undo("orders.undo")
         """
         self._reader.records.reset()
         return undo_log.undo(path, progress)
@@ -490,6 +528,8 @@ class Operations(Host[M_co]):
 
         Give keys of any classes, or one class and the fields of each key. A request takes a hundred keys; unprocessed
         keys are requested again after a pause. Raises `BatchIncomplete` if keys remain unprocessed.
+
+            store.get_many([Order.primary.at(customer_id="2b5a41c0", number=n) for n in (1, 2)])
         """
         of: Any = targets
         if keys is None:
@@ -507,6 +547,10 @@ class Operations(Host[M_co]):
         """Return up to a hundred entities of any classes, from one snapshot; None for a missing one.
 
         Cost: twice that of consistent reads.
+
+            order, customer = store.get_together(
+                Order.primary.at(customer_id="2b5a41c0", number=157), Customer.primary.at(id="2b5a41c0")
+            )
         """
         return get_together(targets, self.clock, self._reader.records)
 
@@ -533,6 +577,8 @@ class Operations(Host[M_co]):
         """Read an entity again, and set its fields to the stored values; return the same object.
 
         Changes that were not written are lost. Cost: one consistent read. Raises `NotFound` if the entity is gone.
+
+            order = store.refresh(order)
         """
         schema = schema_of_instance(entity)
         key = schema.identity_of(entity.__dict__)
@@ -551,6 +597,9 @@ class Operations(Host[M_co]):
         """Return `size` results, and cursors for the next and the previous page.
 
         There are fewer only at the end of the data, or at the query's own limits.
+
+            page = store.page(query, size=25)
+            following = store.page(query, size=25, cursor=page.cursor)
         """
         return self._page(read, size, cursor)
 
@@ -581,7 +630,10 @@ class Operations(Host[M_co]):
 
     @iteration
     def iterate(self, read: Read[E] | Merge[E]) -> Batches[E]:
-        """Iterate over all results, which are read as needed."""
+        """Iterate over all results, which are read as needed.
+
+        for order in store.iterate(query): ...
+        """
         traversal: Traversal[E] | MergeTraversal[E]
         if isinstance(read, Merge):
             traversal = MergeTraversal(self._reader, read)
@@ -592,21 +644,30 @@ class Operations(Host[M_co]):
 
     @operation
     def all(self, read: Read[E] | Merge[E], *, at_most: int | None = None) -> Steps[list[E]]:
-        """Return all results; raises `TooMany` if there are more than `at_most`."""
+        """Return all results; raises `TooMany` if there are more than `at_most`.
+
+        orders = store.all(query, at_most=1_000)
+        """
         if isinstance(read, Merge):
             return merging.read_all(self._reader, read, at_most)
         return self._reader.all(read, at_most=at_most)
 
     @operation
     def first(self, read: Read[E] | Merge[E]) -> Steps[E | None]:
-        """Return the first result, or None."""
+        """Return the first result, or None.
+
+        newest = store.first(query.descending())
+        """
         if isinstance(read, Merge):
             return merging.read_first(self._reader, read)
         return self._reader.first(read)
 
     @operation
     def count(self, read: Read[E] | Merge[E]) -> Steps[int]:
-        """Count the results. Cost: as much as reading them."""
+        """Count the results. Cost: as much as reading them.
+
+        number = store.count(query)
+        """
         if isinstance(read, Merge):
             return merging.count(self._reader, read)
         return self._reader.count(read)
@@ -615,7 +676,11 @@ class Operations(Host[M_co]):
     def family(
         self, query: FamilyQuery[P, C], *, children: int | None = None
     ) -> Steps[Family[P, C]]:
-        """Return a parent and at most `children` of its nearest children, in one read."""
+        """Return a parent and at most `children` of its nearest children, in one read.
+
+        both = Customer.primary.with_children(Order.primary)
+        family = store.family(both.where(Customer.id == "2b5a41c0"), children=10)
+        """
         return self._reader.family(query, children=children)
 
     @operation
@@ -644,6 +709,8 @@ class Operations(Host[M_co]):
         """Load a small collection completely, to filter and sort it in memory.
 
         Raises `TooLarge` with its size if it has more than `at_most` bytes.
+
+            shipped = store.load(query).where(Order.status == "SHIPPED")
         """
         return self._reader.load(read, at_most=at_most)
 

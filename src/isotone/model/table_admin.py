@@ -46,7 +46,10 @@ _TRANSIENT: Final = {"CREATING", "UPDATING", "DELETING", "ACTIVE"}
 
 
 class Throughput(NamedTuple):
-    """Provisioned units per second, for the table and each of its global indexes."""
+    """Provisioned units per second, for the table and each of its global indexes.
+
+    store.create_tables(shop, throughput=isotone.Throughput(read=10, write=5))
+    """
 
     read: int
     write: int

@@ -13,7 +13,6 @@ be unchanged at the commit. If the block raises, nothing is sent.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Never, TypeVar, cast
 
 from typing_extensions import TypeVar as TypeVarWithDefault
@@ -226,12 +225,7 @@ class Transaction(Host[K_co]):
     def __enter__(self: Transaction[Waits]) -> Transaction[Waits]:
         return self
 
-    def __exit__(
-        self: Transaction[Waits],
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self: Transaction[Waits], kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.commit()
 
@@ -239,10 +233,7 @@ class Transaction(Host[K_co]):
         return self
 
     async def __aexit__(
-        self: Transaction[Awaits],
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self: Transaction[Awaits], kind: type[BaseException] | None, *_: object
     ) -> None:
         if kind is None:
             await self.commit()

@@ -25,7 +25,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Final, Self
 
 import msgspec
@@ -39,12 +38,12 @@ from isotone.errors import (
     TransactionConflictException,
     UsageError,
 )
-from isotone.file_lock import WITHOUT_LOCKS, lock
+from isotone.file_lock import WITHOUT_LOCKS, check_in_place, lock
 from isotone.model.expression_trees import absent, unchanged
 from isotone.model.writing.executor import reasons_of
 from isotone.model.writing.item_rewrite import Touched
-from isotone.output_paths import OutputPath, check_output
-from isotone.tables.retries import CONTENTION, Lost, write_when_free
+from isotone.output_paths import OutputPath, check_output, errors_name
+from isotone.tables.retries import CONTENTION, RetryNeeded, write_when_free
 from isotone.tables.steps import Call, Steps
 from isotone.text_table import pluralized
 from isotone.values.types import Item, is_same_item
@@ -78,6 +77,7 @@ class UndoLog:
         check_output(undo_log_output(path))
         _check_is_log(Path(path))
         self._lock = threading.Lock()  # several segments write at the same time
+        self._path = path
         self._file = Path(path).open("ab")  # noqa: SIM115 - closed by __exit__
         _lock(
             self._file, path
@@ -95,29 +95,35 @@ class UndoLog:
                 size -= 1
                 file.seek(max(0, size - 1))
         self._file.truncate(size)
+        self._size = size
 
     def add(self, table: str, touched: Sequence[Touched]) -> None:
         """Add the items of a write that is about to be sent."""
         line = _summed(_LogLine(table, [_UndoneChange(*each) for each in touched]))
         with self._lock:
-            self._file.write(line)
-            self._is_synced = False
+            self._write(line)
 
     def add_position(self, table: str, key: Item) -> None:
         """Add the key of the item that stores the rewrite's position; only once."""
         line = _summed(_LogLine(table, [], key))
         with self._lock:
             if line not in self._positions:
-                self._file.write(line)
+                self._write(line)
                 self._positions.add(line)
-                self._is_synced = False
+
+    def _write(self, line: bytes) -> None:
+        self._file.write(line)
+        self._size += len(line)
+        self._is_synced = False
 
     def sync(self) -> None:
-        """Wait until all lines are on disk."""
+        """Wait until all lines are on disk, in the file that has the log's name."""
         with self._lock:
             if not self._is_synced:
-                self._file.flush()
-                os.fsync(self._file.fileno())
+                with errors_name(self._path):
+                    self._file.flush()
+                    os.fsync(self._file.fileno())
+                check_in_place(self._file, self._path, self._size)
                 self._is_synced = True
 
     def add_and_sync(self, table: str, touched: Sequence[Touched]) -> None:
@@ -128,12 +134,7 @@ class UndoLog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
 
@@ -294,7 +295,7 @@ def _undo(line: _LogLine) -> Steps[str]:
         lambda attempts: Contended(
             f"others changed {line.items[0].key} during each of {attempts} attempts; try again later"
         ),
-        lost=(Lost, TransactionConflictException),
+        lost=(RetryNeeded, TransactionConflictException),
     )
 
 
@@ -313,7 +314,7 @@ def _attempt(line: _LogLine) -> Steps[str]:
         if all(_is_as(item, each.before) for item, each in zip(current, line.items, strict=True)):
             return "restored" if error.follows_lost_answer else "unmade"
         if all(_is_as(item, each.after) for item, each in zip(current, line.items, strict=True)):
-            raise Lost from None
+            raise RetryNeeded from None
         return "changed"
     return "restored"
 

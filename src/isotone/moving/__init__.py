@@ -1,11 +1,11 @@
-"""Moving tables between engines and files: each job is raw requests to backends, and knows no entities.
+"""Copies, compares, exports and imports tables: jobs of raw requests to backends, without entities.
 
     isotone.moving.copy("shop.db", "dynamodb://eu-west-1")
     report = isotone.moving.diff("shop.db", "dynamodb://eu-west-1")
     isotone.moving.export_items("shop.db", "Orders", "orders.jsonl.gz")
     isotone.moving.import_items("orders.jsonl.gz", "http://localhost:8000", "Orders")
 
-Every function has an awaited form: `acopy`, `adiff`, `aexport_items`, `aimport_items`.
+Every function has an async form: `acopy`, `adiff`, `aexport_items`, `aimport_items`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The file of an import's bad rows: one JSON object in a line, with the row's number, the reason and the text."""
+"""The file of an import's bad rows: one JSON object per line, with the row's number, the reason and the text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 from isotone.crc import crc32
 from isotone.errors import BadRow, UsageError
-from isotone.file_lock import open_locked
+from isotone.file_lock import check_in_place, open_locked
 from isotone.moving.input_files import InputRow
 from isotone.moving.output_files import sum_of
 
@@ -27,7 +27,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class BadRows:
-    """Takes the bad rows of one import. Without a path, the first one becomes the `failure` of the import.
+    """Collects the bad rows of one import. Without a path, the first one becomes the `failure` of the import.
 
     `import_items` has checked that the path may be written.
     """
@@ -38,13 +38,13 @@ class BadRows:
         self._taken = 0
         self._is_durable = True
         self.failure: BadRow | None = None
-        self.checksum = 0  # of the file
+        self._size = self.checksum = 0  # of the file
 
     def open(self, size: int, checksum: int | None = None) -> None:
-        """Begin, or continue a file that had this size and checksum when it was saved.
+        """Open a new file, or continue one that had this size and checksum when it was saved.
 
-        If it has other rows now, new ones are added to them. Raises `UsageError` for a file of anything but bad rows, which
-        stays as it is, and `InProgress` if another import writes to it.
+        If its rows have changed since, new rows are appended. Raises `UsageError` for any other kind of file, which
+        stays unchanged, and `InProgress` if another import writes to it.
         """
         if self._path is None:
             return
@@ -57,14 +57,14 @@ class BadRows:
         found = sum_of(self._file, size)
         if found[1] == size and checksum in (None, found[0]):
             self._file.truncate(size)
-        else:  # somebody has taken rows out of it, or another import has written there
+        else:  # rows were removed from it, or another import has written to it
             found = sum_of(self._file, self._path.stat().st_size)
         self.checksum = found[0]
-        self._file.seek(0, os.SEEK_END)
+        self._size = self._file.seek(0, os.SEEK_END)
         self._end_line()
 
     def _end_line(self) -> None:
-        """End a line that a killed process has left."""
+        """Complete a line that a killed process has left."""
         assert self._file is not None
         size = self._file.tell()
         self._file.seek(max(0, size - 1))
@@ -74,7 +74,7 @@ class BadRows:
     def _write(self, content: bytes) -> None:
         assert self._file is not None
         self._file.write(content)
-        self.checksum = crc32(content, self.checksum)
+        self._size, self.checksum = self._size + len(content), crc32(content, self.checksum)
 
     def close(self) -> None:
         """Close the file."""
@@ -82,7 +82,7 @@ class BadRows:
             self._file.close()
 
     def add(self, row: InputRow, reason: str) -> bool:
-        """Note a bad row; returns whether the import continues."""
+        """Record a bad row; returns whether the import continues."""
         text = row.text or row.json.decode()
         if not text and (row.item or row.key):
             text = _encode(row.item or row.key).decode()
@@ -100,7 +100,7 @@ class BadRows:
         return True
 
     def taken(self) -> int:
-        """How many rows were added since the last call."""
+        """The number of rows added since the last call."""
         count, self._taken = self._taken, 0
         return count
 
@@ -108,17 +108,19 @@ class BadRows:
         """Make the rows durable; returns the size of the file."""
         if self._file is None:
             return 0
+        assert self._path is not None
         if not self._is_durable:
             self._file.flush()
             os.fsync(self._file.fileno())
             self._is_durable = True
-        return self._file.tell()
+        check_in_place(self._file, self._path, self._size)
+        return self._size
 
 
 def _check_is_of_bad_rows(path: Path, *, is_begun: bool) -> None:
-    """Raise `UsageError` for a file that an earlier import did not write; a killed one may have left half of a line.
+    """Raise `UsageError` for a file that no import wrote; a killed import may have left part of a line.
 
-    To a file that was begun rows are only added, so any JSON objects may be in it.
+    A file that was already begun is only appended to, so it may contain any JSON objects.
     """
     if not path.exists():
         return

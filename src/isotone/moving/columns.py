@@ -1,10 +1,10 @@
-"""Items as rows: the columns of CSV and Parquet files, and what does not fit into one.
+"""Chooses the columns of exported CSV and Parquet files; a last column takes what fits none.
 
-    S N B BOOL     nearly all values have this type: the column has them as they are
+    S N B BOOL     nearly all values have this type: the column contains them unchanged
     JSON           values of several types, or sets, lists, maps and nulls, each as in `isotone scan --format jsonl`
     *              the last column: a JSON object of all attributes that have no column, or do not fit theirs
 
-Columns come from a sample of the items, so no item is lost that differs from the sample.
+Columns are chosen from a sample of the items; the last column keeps whatever differs from it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SCALARS: Final = ("S", "N", "B", "BOOL")
 CODES: Final = (*SCALARS, JSON)
 
 _NEARLY_ALL: Final = 0.9
-_MOST: Final = 500  # columns; rarer attributes are in the last one
+_MOST: Final = 500  # columns; rarer attributes go to the last one
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class FileColumns(msgspec.Struct, frozen=True):
-    """The columns of a file. `has_rest`: the last one has what does not fit into the others."""
+    """The columns of a file. `has_rest`: the last one has everything that does not fit into the others."""
 
     columns: tuple[Column, ...]
     has_rest: bool
@@ -44,10 +44,10 @@ class FileColumns(msgspec.Struct, frozen=True):
     def split(
         self, item: Item, fits: Callable[[int, Any], bool] | None = None
     ) -> tuple[list[Any], str | None]:
-        """The content of each column, None where it has none; and the text of the last column.
+        """The content of each column (None for an empty one), and the text of the last column.
 
-        `fits` says whether a content can be in the column at a position. Raises `UsageError` for what does not fit
-        into a file without a last column.
+        `fits` returns whether a content can be in the column at a position. Raises `UsageError` if something does not
+        fit and the file has no last column.
         """
         left = dict(item)
         cells: list[Any] = []
@@ -68,7 +68,7 @@ class FileColumns(msgspec.Struct, frozen=True):
 
 
 def content_for(code: str, value: AttributeValue) -> Any:
-    """What a value is in a column of a type; None if it does not fit."""
+    """The content of a column of a type for a value; None if the value does not fit."""
     return value_text(value) if code == JSON else value.get(code)
 
 
@@ -79,9 +79,9 @@ def columns_of(
     is_whole: bool,
     fits: Callable[[str, Any], bool] = lambda code, content: True,
 ) -> FileColumns:
-    """The columns for items like these: `first`, then the others by how many items have them.
+    """The columns for items like these: `first`, then the others, the most frequent first.
 
-    `is_whole`: there are no other items. `fits` is whether a content can be in a column of a type.
+    `is_whole`: these are all items. `fits` returns whether a content can be in a column of a type.
     """
     codes: dict[str, Counter[str]] = {name: Counter() for name in first}
     counts: Counter[str] = Counter()
@@ -106,7 +106,7 @@ def _checked(
 
 
 def _code(codes: Counter[str]) -> str:
-    """The type that nearly all values have; JSON if there is none, or it is not a scalar."""
+    """The type that nearly all values have; JSON if there is none, or if it is not a scalar."""
     if not codes:
         return "S"
     ((code, count),) = codes.most_common(1)
@@ -114,7 +114,7 @@ def _code(codes: Counter[str]) -> str:
 
 
 def add_rest(item: Item, text: str) -> None:
-    """Add the attributes in a last column. Raises `UsageError` for anything else, and for one that has a column of its own."""
+    """Add the attributes of a last column. Raises `UsageError` for malformed ones, and for one with its own column."""
     rest = read_item(parse_json(text))
     twice = sorted(item.keys() & rest.keys())
     if twice:
@@ -123,12 +123,12 @@ def add_rest(item: Item, text: str) -> None:
 
 
 def value_of(text: str) -> AttributeValue:
-    """The value in a JSON column. Raises `UsageError` for anything else."""
+    """The value in a JSON column. Raises `UsageError` for any other text."""
     return read_value(parse_json(text))
 
 
 def checked_types(types: Mapping[str, str]) -> dict[str, str]:
-    """The types of columns that a caller gives. Raises `UsageError` for an unknown one."""
+    """Check the types of columns that a caller gives. Raises `UsageError` for an unknown one."""
     for name, code in types.items():
         if code not in CODES:
             raise UsageError(

@@ -1,15 +1,15 @@
-"""Compares tables of two engines: definitions, counts, checksums, and then the keys that differ.
+"""Compares tables of two engines: definitions, counts, checksums, and then the differing keys.
 
     report = isotone.moving.diff("shop.db", "dynamodb://eu-west-1", ["Orders"])
     assert report.is_equal, report
 
 Engines scan in different orders, so items are put into buckets by a hash of their key. The first pass over both tables
 counts each bucket's items and adds up their digests: two buckets with equal sums have equal items, whatever the order.
-Only if some differ is there a second pass, which remembers the keys and digests of these buckets alone. So the memory is
-bounded: some megabytes for the sums, and at most `_REMEMBERED` keys in a pass.
+Only if some differ is there a second pass, which keeps the keys and digests of these buckets. So memory is bounded:
+some megabytes for the sums, and at most `_MAX_KEYS` keys in a pass.
 
-Keys that seem to differ are read again on both sides before they are shown: one that was being written may be the same
-by now.
+Keys that seem to differ are read again on both sides before they are reported, because an item that was being written
+may be equal by now.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from isotone.text_table import pluralized
 from isotone.values.types import AttributeValue, Item
 
 _BUCKETS: Final = 1 << 16
-_REMEMBERED: Final = 200_000  # keys of differing buckets that a pass holds
+_MAX_KEYS: Final = 200_000  # keys of differing buckets that a pass keeps
 _SHOWN: Final = 20  # keys of each kind of difference
 _SEGMENTS: Final = 4
 _KEYS_A_READ: Final = 100
@@ -57,7 +57,7 @@ Side = tuple[Backend, str]
 
 @dataclass(frozen=True, slots=True)
 class KeyDifference:
-    """An item that is not the same on both sides: None where it does not exist."""
+    """An item that differs: None on the side where it does not exist."""
 
     key: Item
     source: Item | None
@@ -77,11 +77,11 @@ class KeyDifference:
 
 @dataclass(frozen=True, slots=True)
 class TableDifference:
-    """How the items of two tables compare.
+    """The differences between the items of two tables.
 
-    `definition` lists differences of keys, indexes and expiry, `settings` those of stream and tags, which do not count.
-    `examples` are some of the keys that differ. The counts of differing keys are those of the buckets that were looked
-    into: `is_counted` is false if there are more.
+    `definition` lists differences of keys, indexes and expiry; `settings` lists those of stream and tags, which do not
+    make tables unequal. `examples` are some of the differing keys. The counts of differing keys cover the buckets that
+    were compared key by key: `is_counted` is false if there are more.
     """
 
     table: str
@@ -102,7 +102,7 @@ class TableDifference:
 
     @property
     def differing(self) -> int:
-        """How many keys differ, at least."""
+        """The number of differing keys, or at least so many."""
         return self.only_in_source + self.only_in_target + self.changed
 
     def __str__(self) -> str:
@@ -154,15 +154,17 @@ def diff(
     progress: Report | None = None,
     stop: threading.Event | None = None,
 ) -> DiffReport:
-    """Compare tables of two addresses or objects, all of both if none are named.
+    """Compare tables of two addresses or objects; all tables if none are named.
 
-    A mapping names tables that are called otherwise at the target. `shown` is how many keys are reported in
-    full for each kind of difference. `read_units` is a budget of capacity units a second for each side. With `items_only`
-    indexes, expiry, stream and tags are not compared. Setting `stop` raises `Stopped`.
+    A mapping gives the names at the target. `shown` is how many keys are reported in full for each kind of difference.
+    `read_units` is a budget of capacity units a second for each side. With `items_only` indexes, expiry, stream and
+    tags are not compared. Setting `stop` raises `Stopped`.
 
     Cost: both tables are read once, consistently; and once more if they differ. Compare when nobody writes: keys that
     are written meanwhile may count as different, though those shown were read again.
     Raises `UsageError` for a table that exists on neither side.
+
+        assert diff("shop.db", "dynamodb://eu-west-1").is_equal
     """
     check_number("segments", segments, "segments")
     stop = stop or threading.Event()
@@ -186,14 +188,17 @@ def diff(
 
 
 async def adiff(source: Target, target: Target, tables: Any = None, **options: Any) -> DiffReport:
-    """`diff` in a thread, for async programs."""
+    """`diff` in a thread, for async programs.
+
+    assert (await adiff("shop.db", "http://localhost:8000")).is_equal
+    """
     return await run_async(diff, source, target, tables, **options)
 
 
 def _pairs(
     source: Backend, target: Backend, tables: Sequence[str] | Mapping[str, str] | None
 ) -> tuple[dict[str, str], tuple[tuple[str, ...], tuple[str, ...]]]:
-    """The tables to compare, and those that exist on one side only."""
+    """The tables to compare, and the tables that exist on one side only."""
     here, there = set(table_names(source)), set(table_names(target))
     if tables is None:
         names = {name: name for name in sorted(here & there)}
@@ -224,7 +229,7 @@ def compare_table(
     stop: threading.Event | None = None,
     items_only: bool = False,
 ) -> TableDifference:
-    """Compare two tables; with `items_only`, of their definitions the keys alone."""
+    """Compare two tables; with `items_only`, only the keys of their definitions are compared."""
     mine, theirs = read_definition(*source), read_definition(*target)
     if mine is None or theirs is None:
         raise UsageError(f"table {(source if mine is None else target)[1]!r} does not exist")
@@ -251,7 +256,7 @@ def compare_table(
     _scan_both(scans, [each.add for each in sums], meter, report)
     buckets = sums[0].differing(sums[1])
     found = _Differences(mine, scans, shown)
-    is_counted = found.look_into(buckets, sums, meter, report) if buckets else True
+    is_counted = found.compare_buckets(buckets, sums, meter, report) if buckets else True
     return TableDifference(
         source[1],
         sum(sums[0].counts),
@@ -267,7 +272,7 @@ def compare_table(
 
 
 class _Sums:
-    """For each bucket, how many items it has and the sum of their digests."""
+    """The number of items in each bucket, and the sum of their digests."""
 
     def __init__(self) -> None:
         self.counts = array("Q", bytes(8 * _BUCKETS))
@@ -280,18 +285,18 @@ class _Sums:
         self._low[bucket] = self._low[bucket] + int.from_bytes(digest[8:], "big") & _MASK
 
     def differing(self, other: _Sums) -> list[int]:
-        """The buckets that do not have the same items."""
+        """The buckets whose items differ."""
         mine = zip(self.counts, self._high, self._low, strict=True)
         theirs = zip(other.counts, other._high, other._low, strict=True)
         return [bucket for bucket, (a, b) in enumerate(zip(mine, theirs, strict=True)) if a != b]
 
 
 Take = Callable[[int, bytes, bytes], None]
-"""Called with the bucket of an item, the text of its key, and its digest; by one thread at a time."""
+"""Called with an item's bucket, the text of its key, and its digest; by one thread at a time."""
 
 
 class _Scan:
-    """Reads one table, as often as needed."""
+    """Reads one table, as many times as needed."""
 
     def __init__(
         self,
@@ -309,7 +314,7 @@ class _Scan:
         self._lock = threading.Lock()
 
     def read(self, pool: ThreadPoolExecutor, take: Take, tick: Callable[[int, float], None]) -> Any:
-        """The work of all segments, in a pool."""
+        """Start reading all segments in a pool; returns the futures."""
         return [pool.submit(self._read, number, take, tick) for number in range(self.segments)]
 
     def _read(self, number: int, take: Take, tick: Callable[[int, float], None]) -> None:
@@ -345,7 +350,7 @@ def _scan_both(
 
 
 class _Differences:
-    """Finds the keys that differ, bucket by bucket."""
+    """Finds the differing keys, bucket by bucket."""
 
     def __init__(self, definition: TableDefinition, scans: Sequence[_Scan], shown: int) -> None:
         self._names = definition.table.key.names
@@ -355,11 +360,11 @@ class _Differences:
         self.numbers = [0, 0, 0]  # only in the source, only in the target, changed
         self.examples: list[KeyDifference] = []
 
-    def look_into(
+    def compare_buckets(
         self, buckets: list[int], sums: Sequence[_Sums], meter: Meter, report: Report | None
     ) -> bool:
-        """Look into as many buckets as memory allows; returns whether that was all of them."""
-        wanted, room = set[int](), _REMEMBERED
+        """Compare as many buckets as memory allows, key by key; returns whether these were all."""
+        wanted, room = set[int](), _MAX_KEYS
         for bucket in buckets:
             room -= max(each.counts[bucket] for each in sums)
             if room < 0 and wanted:
@@ -369,7 +374,7 @@ class _Differences:
         changed: list[bytes] = []
         only: list[bytes] = []
 
-        def remember(bucket: int, key: bytes, digest: bytes) -> None:
+        def keep_source(bucket: int, key: bytes, digest: bytes) -> None:
             if bucket in wanted:
                 digests[key] = digest
 
@@ -381,7 +386,7 @@ class _Differences:
                 elif known != digest:
                     changed.append(key)
 
-        for scan, take in zip(self._scans, (remember, compare), strict=True):
+        for scan, take in zip(self._scans, (keep_source, compare), strict=True):
             _scan_both([scan], [take], meter, report)
         self.numbers = [len(digests), len(only), len(changed)]
         for place, keys in enumerate((list(digests), only, changed)):
@@ -389,7 +394,7 @@ class _Differences:
         return len(wanted) == len(buckets)
 
     def _show(self, place: int, keys: list[bytes]) -> None:
-        """Read some keys again on both sides; those that are the same by now do not count."""
+        """Read some keys again on both sides; those that are equal by now do not count."""
         wanted = [self._key(text) for text in sorted(keys)[: self._shown]]
         for at in range(0, len(wanted), _KEYS_A_READ):
             part = wanted[at : at + _KEYS_A_READ]

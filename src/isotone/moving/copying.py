@@ -1,12 +1,12 @@
-"""Copies tables between engines, each segment from its last written page on; keeps a live copy up to date.
+"""Copies tables between engines, resumes after an interruption, and keeps a live copy up to date.
 
     isotone.moving.copy("shop.db", "dynamodb://eu-west-1")
     isotone.moving.copy("shop.db", "http://localhost:8000", ["Orders"], live=True)
     isotone.moving.copy("shop.db", "http://localhost:8000", ["Orders"], live=True, cut_over=True)
 
-A table is read in segments, each by a thread of its own, page by page. When a page is written on the target, the
-position after it is saved (`job_state`). A killed copy repeats at most one page of each segment: the puts of a page have
-the same result again.
+A table is read in segments, each by a thread of its own, page by page. When a page is written to the target, the
+position after it is saved (`job_state`). A killed copy repeats at most one page of each segment, and repeating the puts
+of a page has the same result.
 
 A live copy notes the position of the source's stream first, copies, and then applies all changes from there on
 (`following`).
@@ -43,7 +43,7 @@ from isotone.moving.table_making import (
     plan_table,
     read_definition,
 )
-from isotone.moving.witnesses import check_witnesses, same_table
+from isotone.moving.target_checks import check_written_items, same_table
 from isotone.output_paths import check_outputs
 from isotone.prices import US_EAST_1
 from isotone.tables.batches import BatchWriter, put
@@ -55,23 +55,23 @@ from isotone.tables.progress import Meter, Progress, Report
 from isotone.tables.scan import Position, pages, segments_at
 
 Tables = Sequence[str] | Mapping[str, str]
-"""Names of tables; or a mapping from the names at the source to those at the target."""
+"""Names of tables, or a mapping from the names at the source to those at the target."""
 
-_SEGMENTS: Final = 8  # of a table that a server reads or writes
+_SEGMENTS: Final = 8  # of a table, if a server is involved
 _ITEMS_A_PAGE: Final = 5000  # between databases in this process
 _ITEMS_A_SENT_PAGE: Final = 500  # from or to a server
-_IDLE: Final = 0.3  # seconds between two looks at a stream that had nothing new
-_CHECKS: Final = 3  # comparisons at a cut-over, each after the last changes were applied
+_IDLE: Final = 0.3  # seconds between two reads of a stream that had nothing new
+_CHECKS: Final = 3  # comparisons at a cut-over, each after applying the latest changes
 
 
 @dataclass(frozen=True, slots=True)
 class Copied:
     """The result of a copy.
 
-    `tables` has the progress of each table, by its name at the source. `missing` says what the target does not have.
-    `is_complete`: everything was copied; a live copy is complete when it was cut over. `comparisons` are those of a
-    cut-over. `is_caught_up`: a live copy had applied all changes when it ended. `dollars` is about what Amazon charges for the units read and written there, on demand, by the prices of
-    us-east-1 (`isotone.prices`); None if neither address is one of its service.
+    `tables` has the progress of each table, by its name at the source. `missing` says what the target does not support.
+    `is_complete`: everything was copied; a live copy is complete after its cut-over. `comparisons` are those of a
+    cut-over. `is_caught_up`: a live copy had applied all changes when it ended. `dollars` is the approximate price of
+    the units at Amazon's service, on demand, in us-east-1 (`isotone.prices`); None if neither side is there.
     """
 
     tables: Mapping[str, Progress] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Copied:
 
 
 class _CopiedTable(msgspec.Struct):
-    """What is saved of one table: which tables they are, how far it is."""
+    """The saved state of one table: which tables are copied, and how far."""
 
     source: str
     target: str
@@ -123,25 +123,27 @@ def copy(
     on_complete: Callable[[Copied], object] | None = None,
     stop: threading.Event | None = None,
 ) -> Copied:
-    """Copy tables, all if none are named, from one address or object to another, as `isotone.connect` takes them.
+    """Copy tables (all if none are named) from one address or object to another, as `isotone.connect` takes them.
 
-    It makes each table on the target with its indexes, then copies the items, then enables expiry, tags and the
-    stream. A target table that has items is refused, unless the same copy left them, or with `into_existing`. An
-    interrupted copy continues where it was, in any later process: between addresses, its state is in a file,
-    `state`, by default one in the user's folder for states. `restart` forgets it.
+    It creates each table on the target with its indexes, then copies the items, then enables expiry, tags and the
+    stream. A target table that has items is refused, unless the same copy wrote them, or with `into_existing`. A later
+    call continues an interrupted copy, in any process: between addresses, its state is in the file `state`, by default
+    in the user's state folder. `restart` deletes it.
 
     `live` follows the source's stream after the copy, and returns when it is caught up, or when `until` is true for the
-    progress. `cut_over` is the last step of a live copy, when nobody writes to the source any more: it applies the last
-    changes, compares both sides, and enables the settings. Its result `is_equal`, or something still writes.
+    progress. `cut_over` is the last step of a live copy, after all writers of the source have stopped: it applies the
+    last changes, compares both sides, and enables the settings. The result `is_equal`, unless something still writes.
 
     `read_units` and `write_units` are budgets of capacity units a second. `notice` is called with everything that the
-    target cannot have, before the first item. With `dry_run`, that is all that happens. `on_complete` is called with the
-    result of a complete copy before its state is forgotten: if the process ends in between, the next call finds
-    the copy complete. `stop` ends it early, from another thread, with `is_complete` false.
+    target does not support, before the first item. With `dry_run`, nothing else happens. `on_complete` is called with
+    the result of a complete copy before its state is deleted: if the process ends in between, the next call finds the
+    copy complete. `stop` ends it early, from another thread, with `is_complete` false.
 
     Cost: the source is read once with consistent reads, the target written once; a cut-over reads both again.
     Raises `UsageError` for tables that do not exist or do not fit, `InProgress` if another process is at the same copy,
     `ChangesLost` if the stream has dropped changes.
+
+        done = copy("shop.db", "dynamodb://eu-west-1", ["Orders"])
     """
     stop = stop or threading.Event()
     ends = {"the source": file_of(source), "the target": file_of(target)}
@@ -159,7 +161,7 @@ def copy(
         return _run(
             job,
             copies,
-            _Wishes(live or cut_over, cut_over, into_existing, on_demand, dry_run, until),
+            _CopyOptions(live or cut_over, cut_over, into_existing, on_demand, dry_run, until),
             notice or silent,
             on_complete or silent,
         )
@@ -168,13 +170,16 @@ def copy(
 async def acopy(
     source: Target, target: Target, tables: Tables | None = None, **options: Any
 ) -> Copied:
-    """`copy` in a thread, for async programs. If it is cancelled, it ends after the pages that are under way."""
+    """`copy` in a thread, for async programs. If it is cancelled, it ends after the current pages.
+
+    done = await acopy("shop.db", "http://localhost:8000")
+    """
     return await run_async(copy, source, target, tables, **options)
 
 
 @dataclass(frozen=True, slots=True)
-class _Wishes:
-    """What the caller wants, besides two addresses."""
+class _CopyOptions:
+    """The caller's options."""
 
     is_live: bool
     cut_over: bool
@@ -185,7 +190,7 @@ class _Wishes:
 
 
 class _Job:
-    """What the copies of all tables share."""
+    """The state that the copies of all tables share."""
 
     def __init__(
         self,
@@ -203,7 +208,7 @@ class _Job:
         self.is_local = _is_local(source, target)
         self.is_one_place = False
         self.source_has_stream = True
-        self.stream_lag = 0.0  # seconds until a change of the source is in its stream
+        self.stream_lag = 0.0  # seconds until a change of the source appears in its stream
         self.reads_at_amazon = self.writes_at_amazon = False
         self.reading = self.writing = Pace()
         self.stop = threading.Event()
@@ -223,7 +228,7 @@ def _job_between(
             isinstance(end, str) and engine.known is ENGINES["dynamodb"]
             for end, engine in zip((source, target), found, strict=True)
         ]
-        engines = [engine.recognise() for engine in found]
+        engines = [engine.identify() for engine in found]
         number = segments or (1 if _is_local(*ends) else _SEGMENTS)
         if not engines[0].parallel_scan:
             number = 1
@@ -264,16 +269,16 @@ def _check_apart(names: Mapping[str, str]) -> None:
 def _run(
     job: _Job,
     copies: list[_TableCopy],
-    wishes: _Wishes,
+    options: _CopyOptions,
     notice: Callable[[str], object],
     on_complete: Callable[[Copied], object],
 ) -> Copied:
     for each in copies:
-        each.look(wishes)
+        each.read_definitions(options)
     missing = tuple(f"{each.name}: {text}" for each in copies for text in each.plan.missing)
     for text in missing:
         notice(text)
-    if wishes.dry_run:
+    if options.dry_run:
         return Copied(
             {each.name: each.meter.progress() for each in copies}, missing, is_dry_run=True
         )
@@ -281,13 +286,13 @@ def _run(
     is_complete = is_caught_up = False
     try:
         for each in copies:
-            each.prepare(wishes)
+            each.prepare(options)
         for each in copies:
             each.copy_items()
-        if wishes.is_live:
-            comparisons = _follow(job, copies, wishes)
+        if options.is_live:
+            comparisons = _follow(job, copies, options)
             is_caught_up = all(each.meter.progress().is_caught_up for each in copies)
-        if not wishes.is_live or (comparisons and all(c.is_equal for c in comparisons.values())):
+        if not options.is_live or (comparisons and all(c.is_equal for c in comparisons.values())):
             for each in copies:
                 missing += tuple(each.finish())
             is_complete = True
@@ -308,7 +313,7 @@ def _run(
 
 
 def _dollars(job: _Job, copies: list[_TableCopy]) -> float | None:
-    """What the units at Amazon's service cost on demand; None if it has no part in the copy."""
+    """The price of the units at Amazon's service, on demand; None if neither side is there."""
     if not (job.reads_at_amazon or job.writes_at_amazon):
         return None
     progress = [each.meter.progress() for each in copies]
@@ -318,8 +323,10 @@ def _dollars(job: _Job, copies: list[_TableCopy]) -> float | None:
     )
 
 
-def _follow(job: _Job, copies: list[_TableCopy], wishes: _Wishes) -> dict[str, TableDifference]:
-    """Apply changes until the caller has enough; at a cut-over, compare when all are applied."""
+def _follow(
+    job: _Job, copies: list[_TableCopy], options: _CopyOptions
+) -> dict[str, TableDifference]:
+    """Apply changes until the caller's condition is met; at a cut-over, until both sides are equal."""
     with ThreadPoolExecutor(job.segments, "isotone-follow") as pool:
         followers = [each.follower(pool) for each in copies]
 
@@ -337,12 +344,12 @@ def _follow(job: _Job, copies: list[_TableCopy], wishes: _Wishes) -> dict[str, T
         def caught_up() -> bool:
             return all(follower.is_caught_up for follower in followers)
 
-        until = wishes.until
-        if until is None or wishes.cut_over:
+        until = options.until
+        if until is None or options.cut_over:
             catch_up(caught_up)
         else:
             catch_up(lambda: all(until(each.meter.progress()) for each in copies))
-        if not wishes.cut_over:
+        if not options.cut_over:
             return {}
         comparisons: dict[str, TableDifference] = {}
         for _ in range(_CHECKS):
@@ -358,7 +365,7 @@ def _follow(job: _Job, copies: list[_TableCopy], wishes: _Wishes) -> dict[str, T
 
 
 class _TableCopy:
-    """The copy of one table: look, prepare, copy the items, follow, finish."""
+    """The copy of one table: read definitions, prepare, copy the items, follow, finish."""
 
     def __init__(self, job: _Job, name: str, to: str) -> None:
         self.name = name
@@ -370,13 +377,13 @@ class _TableCopy:
 
     # Before the first item
 
-    def look(self, wishes: _Wishes) -> None:
-        """Read the definitions and the saved state; refuse what cannot be copied. Writes nothing."""
+    def read_definitions(self, options: _CopyOptions) -> None:
+        """Read the definitions and the saved state; refuse a copy that is impossible. Writes nothing."""
         job = self._job
         found = read_definition(job.source, self.name)
         if found is None:
             raise UsageError(f"the source has no table {self.name!r}")
-        if wishes.is_live and not job.source_has_stream and found.table.stream is None:
+        if options.is_live and not job.source_has_stream and found.table.stream is None:
             raise Unsupported(
                 f"a live copy follows the stream of {self.name!r}, and the source's engine has none; stop its "
                 "writers, and copy without --live (live=False)"
@@ -385,16 +392,16 @@ class _TableCopy:
             raise UsageError(f"table {self.name!r} cannot be copied onto itself")
         self.definition = found
         self.plan: TablePlan = plan_table(
-            found, self.to, job.capabilities, on_demand=wishes.on_demand
+            found, self.to, job.capabilities, on_demand=options.on_demand
         )
         there = read_definition(job.target, self.to)
         self._entry = self._saved(there)
         if self._entry is not None:
-            self._check_same_kind(self._entry, wishes)
+            self._check_same_kind(self._entry, options)
             self._check_target(self._entry)
         elif there is not None:
             check_same_keys(found, there)
-            if not wishes.into_existing and _has_items(job.target, self.to):
+            if not options.into_existing and _has_items(job.target, self.to):
                 raise UsageError(
                     f"table {self.to!r} on the target has items; --into-existing (into_existing=True) writes "
                     f"over them, and {self.name}=NEW_NAME copies into another table"
@@ -402,7 +409,7 @@ class _TableCopy:
         self.meter.of_items = found.table.item_count
 
     def _saved(self, there: TableDefinition | None) -> _CopiedTable | None:
-        """What an earlier run has saved, if the tables are still the same."""
+        """The saved state of an earlier run, if the tables are still the same."""
         entry = self._job.state.get(self.name, _CopiedTable)
         if entry is None or there is None:
             return None
@@ -410,30 +417,30 @@ class _TableCopy:
             return None
         return entry
 
-    def _check_same_kind(self, entry: _CopiedTable, wishes: _Wishes) -> None:
-        if entry.stream is not None and not wishes.is_live:
+    def _check_same_kind(self, entry: _CopiedTable, options: _CopyOptions) -> None:
+        if entry.stream is not None and not options.is_live:
             raise UsageError(
                 f"an unfinished copy of {self.name!r} is live; continue it with --live or --cut-over, or begin again with --restart"
             )
-        if entry.stream is None and wishes.is_live:
+        if entry.stream is None and options.is_live:
             raise UsageError(
                 f"an unfinished copy of {self.name!r} is not live; continue it without --live, or begin again with --restart"
             )
 
     def _check_target(self, entry: _CopiedTable) -> None:
-        """Raise `UsageError` if the target does not have what an earlier run wrote last."""
+        """Raise `UsageError` if the target lacks the items that an earlier run wrote last."""
         written = [each.after for each in entry.segments if each.after is not None]
         if entry.stream is not None:
             written = written or entry.stream.written
-        check_witnesses(self._job.target, self.to, written, self._job.writing, job="copy")
+        check_written_items(self._job.target, self.to, written, self._job.writing, job="copy")
 
-    def prepare(self, wishes: _Wishes) -> None:
-        """Make the table on the target, note the position of the stream, save the beginning."""
+    def prepare(self, options: _CopyOptions) -> None:
+        """Create the table on the target, note the position of the stream, and save the initial state."""
         job = self._job
         if self._entry is None:
             made = make_table(job.target, self.plan, sleep=job.stop.wait)
             position = None
-            if wishes.is_live:
+            if options.is_live:
                 position = note_position(job.source, self.definition, sleep=job.stop.wait)
             self._entry = _CopiedTable(
                 self.definition.table.identity,
@@ -456,7 +463,7 @@ class _TableCopy:
     # Items
 
     def copy_items(self) -> None:
-        """Copy what is left of each segment, all at the same time."""
+        """Copy the rest of all segments in parallel."""
         entry = self._started
         left = [number for number, each in enumerate(entry.segments) if not each.is_over]
         if not left:
@@ -475,7 +482,7 @@ class _TableCopy:
         segment = segments_at(self.name, entry.segments)[number]
         writer = BatchWriter(job.target, self.to, job.writing, shared_by=len(entry.segments))
         most = _ITEMS_A_PAGE if job.is_local else _ITEMS_A_SENT_PAGE
-        an_item = 1.0  # units of a write, until the first is known
+        an_item = 1.0  # units of a write, until the first one is known
 
         def page_size() -> int:
             return job.writing.affordable(an_item, most, len(entry.segments))
@@ -496,7 +503,7 @@ class _TableCopy:
     # Changes
 
     def follower(self, pool: ThreadPoolExecutor) -> Follower:
-        """What applies the changes since the noted position."""
+        """The follower that applies the changes since the noted position."""
         job, entry = self._job, self._started
         assert entry.stream is not None
         self.meter.phase = "follow"
@@ -514,7 +521,7 @@ class _TableCopy:
         )
 
     def compare(self) -> TableDifference:
-        """Whether both tables have the same items now."""
+        """Compare the items of both tables now."""
         job = self._job
         return compare_table(
             (job.source, self.name),
@@ -526,7 +533,7 @@ class _TableCopy:
         )
 
     def finish(self) -> list[str]:
-        """Enable what follows the items; returns what the target refused."""
+        """Enable the settings that follow the items; returns what the target refused."""
         refused = apply_settings(self._job.target, self.plan, sleep=self._job.stop.wait)
         return [f"{self.name}: {text}" for text in refused]
 
@@ -545,7 +552,7 @@ def _is_local(*backends: Backend) -> bool:
 
 
 def _is_one_place(source: Target, target: Target) -> bool:
-    """Whether both are one address or one file."""
+    """Whether both are the same address or the same file."""
     one, other = file_of(source), file_of(target)
     if one is not None and other is not None:
         with suppress(OSError):  # one of them does not exist

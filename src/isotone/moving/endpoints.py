@@ -1,7 +1,7 @@
-"""Opens the source and the target of a job: files with a small memory map, others as `isotone.connect` does.
+"""Opens the source and the target of a job: files with a small memory map, others like `isotone.connect`.
 
-A file that is read must be a database: a missing one is not made, and an empty one stays empty. A file that is written is made
-by the first request that writes, so a job that is refused before that leaves none.
+A file that is read must be a database: a missing one is not created, and an empty one stays empty. A file that is
+written is created by the first request that writes, so a job that is refused earlier leaves no file.
 """
 
 from __future__ import annotations
@@ -17,19 +17,17 @@ from isotone.backends.opening import Target, open_backend
 
 if TYPE_CHECKING:
     from isotone.backends.embedded import Database
-    from isotone.errors import ApiError
 
-_MAPPED: Final = (
-    32 << 20
-)  # bytes of a file: a job reads all of it once, and would seem to fill the memory
+# Bytes. A job reads the whole file once; a larger map would appear to fill the memory.
+_MAPPED: Final = 32 << 20
 _READS: Final = ("Describe", "List", "Get", "BatchGet", "Query", "Scan")
 
 
 @contextmanager
 def opened(target: Target, *, is_read: bool = False) -> Iterator[Backend]:
-    """The backend of an address or an object, for the length of the block; an object stays open.
+    """The backend of an address or an object, for a `with` block; an object stays open after it.
 
-    `is_read`: the block only reads it. Raises `UsageError` for a file that is missing or empty then.
+    `is_read`: the block only reads it; then a missing or empty file raises `UsageError`.
     """
     path = file_of(target)
     if path is not None and is_read:
@@ -51,14 +49,14 @@ def opened(target: Target, *, is_read: bool = False) -> Iterator[Backend]:
 
 
 def _is_new(path: Path) -> bool:
-    """Whether a database can be made of a path: nothing is there, or an empty file."""
+    """Whether a new database can be created at a path: there is no file, or an empty one."""
     if path.exists():
         return path.is_file() and not path.stat().st_size
     return path.absolute().parent.is_dir()
 
 
 class _NewFile(Native):
-    """A database that is made in a file by the first request that writes; until then it has no tables."""
+    """A database file that the first writing request creates; until then it has no tables."""
 
     def __init__(self, path: str) -> None:
         from isotone.backends import embedded
@@ -73,16 +71,17 @@ class _NewFile(Native):
             if operation.startswith(_READS):
                 return self._nothing.execute(operation, request)
             if operation == "CreateTable":
-                self._nothing.execute(operation, request)  # a request that is refused makes no file
+                # a request that is refused creates no file
+                self._nothing.execute(operation, request)
         return self._database().execute(operation, request)
 
     def read_json(
         self, operation: str, request: Request, deadline: float | None = None
     ) -> Response:
-        """Execute a Query or a Scan, whose items stay in JSON."""
+        """Execute a Query or a Scan, but return the items as the stored JSON."""
         return (self._made or self._nothing).read_json(operation, request)
 
-    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[bytes | ApiError]:
+    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> Sequence[bytes | Exception]:
         """Execute requests in one transaction."""
         return self._database().send_many(requests)
 
@@ -94,7 +93,7 @@ class _NewFile(Native):
         return self._made
 
     def close(self) -> None:
-        """Close the file, if it was made."""
+        """Close the file, if it was created."""
         self._nothing.close()
         if self._made is not None:
             self._made.close()

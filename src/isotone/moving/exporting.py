@@ -1,11 +1,11 @@
-"""Exports a table's items to a file, to standard output, or to a folder as AWS's exports have it.
+"""Exports a table's items to a file, to standard output, or to a folder like that of AWS's exports.
 
     isotone.moving.export_items("shop.db", "Orders", "orders.jsonl.gz")
     isotone.moving.export_items("dynamodb://eu-west-1", "Orders", "exports/", with_table=True)
 
 The table is read in segments, each by a thread of its own; one thread writes. The positions of the segments are saved
-together with the length of the file that has their items (`output_files`), so a killed export repeats and
-loses nothing. An export is not of one moment: items that are written meanwhile may be in it.
+together with the length of the file at that point (`output_files`), so a killed export neither repeats nor loses items.
+An export is no snapshot: items that are written meanwhile may be in it.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from isotone.moving.file_names import (
     table_file,
 )
 from isotone.moving.line_files import csv_header, encoder_of, fits_cell
-from isotone.moving.output_files import PART, FileOutput, FolderOutput, Output
+from isotone.moving.output_files import PART, FileOutput, FolderOutput, Output, sum_of
 from isotone.moving.parquet_files import ParquetOutput, schema_of
 from isotone.moving.table_making import TableDefinition, read_definition
-from isotone.moving.witnesses import same_table
+from isotone.moving.target_checks import same_table
 from isotone.output_paths import STANDARD, OutputPath, check_outputs, write_whole
 from isotone.tables.job_state import JobState, address_text, file_text, state_output
 from isotone.tables.jobs import Reporter, check_number, run_async, silent, state_of
@@ -60,8 +60,8 @@ from isotone.values.types import Item
 _SEGMENTS: Final = 8  # of a table that a server reads
 _ITEMS_A_PAGE: Final = 2000
 _ITEMS_A_SENT_PAGE: Final = 500
-_SAMPLE: Final = 2000  # items that decide on the columns of a file
-_SAVE: Final = 2.0  # seconds after which an export is saved
+_SAMPLE: Final = 2000  # items from which a file's columns are chosen
+_SAVE: Final = 2.0  # seconds between two saves
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,10 @@ class Exported:
 
 
 class _ExportState(msgspec.Struct):
-    """What is saved of an export."""
+    """The saved state of an export."""
 
     table: str
-    identity: str  # of the table, so that a new one of the same name is not taken for it
+    identity: str  # of the table, to detect a new table of the same name
     form: str
     segments: list[Position]
     started: float
@@ -91,7 +91,7 @@ class _ExportState(msgspec.Struct):
     output: Any = None
     items: int = 0
     read_units: float = 0.0
-    is_over: bool = False  # all is written, and the file may have its name already
+    is_over: bool = False  # everything is written, and the file may already have its name
 
 
 def export_items(
@@ -112,19 +112,21 @@ def export_items(
 ) -> Exported:
     """Write the items of a table to a file, a folder, or standard output (`-`).
 
-    The name of the file says its format: `.jsonl`, `.csv`, `.parquet`, `.ion`, with `.gz` or `.zst` if it is to be
-    compressed. `format` decides otherwise; `dynamodb-json` are the lines of AWS's exports. A folder (a name with a
-    slash at its end) gets data files and manifests as from ExportTableToPointInTime, in DynamoDB JSON or Ion.
+    The name of the file determines its format: `.jsonl`, `.csv`, `.parquet`, `.ion`, with `.gz` or `.zst` for
+    compression. `format` overrides it; `dynamodb-json` is the format of AWS's exports. A folder (a name with a slash at
+    its end) gets data files and manifests like those of ExportTableToPointInTime, in DynamoDB JSON or Ion.
 
-    `with_table` writes the table's description beside it (`orders.jsonl.table.json`), by which `import_items` makes the
-    table. The file gets its name when it is complete; `force` replaces an existing one. The same call continues an
+    `with_table` also writes the table's description (`orders.jsonl.table.json`), from which `import_items` can create
+    the table. The file gets its name when it is complete; `force` replaces an existing one. The same call continues an
     interrupted export, except one to Parquet or standard output; `restart` begins again. `read_units` is a budget of
-    capacity units a second. `on_complete` is called with the result of a complete export before its state is forgotten: if
-    the process ends in between, the next call finds it complete. `stop` ends it early, from another thread.
+    capacity units a second. `on_complete` is called with the result of a complete export before its state is deleted:
+    if the process ends in between, the next call finds it complete. `stop` ends it early, from another thread.
 
     Cost: one consistent read of the table, and of 2,000 items more for CSV and Parquet.
     Raises `UsageError` for a table that does not exist, or a target that exists; `InProgress` if another process is at
     the same export.
+
+        export_items("shop.db", "Orders", "orders.jsonl.gz")
     """
     check_number("segments", segments, "segments")
     check_outputs(
@@ -151,12 +153,15 @@ def export_items(
 
 
 async def aexport_items(source: Target, table: str, target: Place, **options: Any) -> Exported:
-    """`export_items` in a thread, for async programs. If it is cancelled, it stops, and can be continued."""
+    """`export_items` in a thread, for async programs. If it is cancelled, it stops, and can be continued.
+
+    await aexport_items("http://localhost:8000", "Orders", "orders.jsonl")
+    """
     return await run_async(export_items, source, table, target, **options)
 
 
 def _target_output(target: Place, *, with_table: bool) -> OutputPath | None:
-    """What an export writes besides the files in a folder, whose names are new; None for nothing."""
+    """The output of an export, except the files in a folder, whose names are new; None if there is none."""
     if fspath(target) == STANDARD:
         if with_table:
             raise UsageError(
@@ -174,7 +179,7 @@ def _target_output(target: Place, *, with_table: bool) -> OutputPath | None:
 
 
 def _check_description(path: Path, *, force: bool) -> None:
-    """Raise `UsageError` if a file has the name of the description, and is none."""
+    """Raise `UsageError` if a file has the name of the description, but is none."""
     if force or not path.exists():
         return
     try:
@@ -186,7 +191,7 @@ def _check_description(path: Path, *, force: bool) -> None:
 
 
 class _Export:
-    """One export: what is read, where it is written, and how far it is."""
+    """One export: its source, its target, and its progress."""
 
     def __init__(
         self,
@@ -220,7 +225,7 @@ class _Export:
         )
 
     def _continued(self, table: str, segments: int | None) -> _ExportState:
-        """The entry of an earlier run, if it exported the same table in the same way; or a new one."""
+        """The state of an earlier run that exported the same table in the same way, or else a new one."""
         entry = self._state.get(table, _ExportState)
         form = self._form or ""
         if entry is not None and (entry.identity, entry.form) == (
@@ -240,7 +245,7 @@ class _Export:
 
     def run(self, *, with_table: bool, force: bool, report: Report) -> Exported:
         entry = self._entry
-        if entry.is_over and self._is_in_place():
+        if entry.is_over and not force and self._is_in_place():
             return self._finished(report)
         entry.is_over = False
         output = self._output(force=force)
@@ -268,11 +273,13 @@ class _Export:
         return Exported(done, is_complete, self._state.path if output.is_resumable else None)
 
     def _is_in_place(self) -> bool:
-        """Whether the file of a finished export has its name; a folder is finished once more."""
-        if self._is_folder or fspath(self._target) == STANDARD:
+        """Whether the file of a finished export already has its name; a folder is always finished again."""
+        saved, path = self._entry.output, Path(self._target)
+        if self._is_folder or not isinstance(saved, list) or not path.is_file():
             return False
-        path = Path(self._target)
-        return path.exists() and not path.with_name(path.name + PART).exists()
+        size, checksum = saved
+        with path.open("rb") as file:
+            return sum_of(file, size) == (checksum, size) and not file.read(1)
 
     def _finished(self, report: Report) -> Exported:
         """The result of an export that ended before it could be reported."""
@@ -320,7 +327,7 @@ class _Export:
         )
 
     def _sample(self) -> tuple[list[Item], bool]:
-        """The first items, and whether they are all."""
+        """The first items, and whether these are all items."""
         segment = Segment(self._entry.table)
         sample: list[Item] = []
         for page in pages(self._backend, segment, self._pace, items_a_page=_ITEMS_A_SENT_PAGE):

@@ -1,4 +1,4 @@
-"""The formats of item files, and which one a name means."""
+"""The formats of item files, and how a name determines one."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _COMPRESSIONS: Final[dict[str, Compression]] = {".gz": "GZIP", ".zst": "ZSTD"}
 
 
 class FileKind(NamedTuple):
-    """What is in a file, and how it is compressed."""
+    """The format of a file, and its compression."""
 
     form: FileFormat
     compression: Compression = "NONE"
 
 
 def kind_of(place: Place, form: str | None) -> FileKind:
-    """What a name means: orders.jsonl.gz is a gzipped file of JSON lines. `form` decides before the name."""
+    """The format that a name implies: orders.jsonl.gz is a gzipped file of JSON lines. `form` overrides it."""
     if form is not None and form not in get_args(FileFormat):
         names = ", ".join(get_args(FileFormat))
         raise UsageError(f"{form!r} is not a format; use one of {names}")
@@ -66,5 +66,5 @@ def is_folder(place: Place) -> bool:
 
 
 def table_file(place: Place) -> Path:
-    """Where the description of the table is, beside its items: orders.jsonl.table.json."""
+    """The path of the table's description beside its items: orders.jsonl.table.json."""
     return Path(fspath(place).rstrip("/\\") + TABLE_FILE)

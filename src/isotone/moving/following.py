@@ -12,8 +12,8 @@ of a key are in one shard or its children, which are read in order, parents firs
 last one wins, whatever the page had. A put or delete that is repeated has the same result, and so has a page of
 changes that a killed process repeats from the saved position.
 
-Shards that were closed when the position was noted hold only older changes, and are skipped. An open one is read from
-its oldest record: up to a few hours of changes are applied once more, which costs writes but changes nothing in the end.
+Shards that were closed when the position was noted have only older changes, and are skipped. An open shard is read from
+its oldest record: up to a few hours of changes are applied again, which costs writes but changes nothing in the end.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from isotone.moving.table_making import (
     stream_request,
     wait_until_active,
 )
-from isotone.moving.witnesses import MOST
+from isotone.moving.target_checks import KEPT_KEYS
 from isotone.tables.batch_reads import read_items
 from isotone.tables.batches import BatchWriter, Entry, delete, put
 from isotone.tables.pace import Pace, Stopped
@@ -50,23 +50,24 @@ from isotone.tables.progress import Meter
 from isotone.values.json import with_empty_maps
 from isotone.values.types import Item
 
-_VIEW: Final = "NEW_IMAGE"  # what a copy needs of a stream that it enables itself
+_VIEW: Final = "NEW_IMAGE"  # the view type of a stream that a copy enables itself
 _WITH_IMAGES: Final = ("NEW_IMAGE", "NEW_AND_OLD_IMAGES")
-_LAST_PAGES: Final = 3  # consecutive pages at its end, after which an open shard counts as read
-_RECENT: Final = 10.0  # seconds; a short page with a change this old is at the end of a busy shard
+_LAST_PAGES: Final = 3  # consecutive last pages after which an open shard counts as read
+# seconds; a short page with a change this recent is at the end of a busy shard
+_RECENT: Final = 10.0
 _RECORDS_A_PAGE: Final = 1000
-_MOST_WAITED: Final = 120.0  # seconds for a stream to be enabled
+_MAX_WAIT: Final = 120.0  # seconds to wait until a stream is enabled
 _KEYS_A_READ: Final = 100
 _KEPT: Final = 24 * 3600.0  # seconds for which a stream keeps changes
-_SAVE: Final = 60.0  # seconds between two saved positions of a stream without changes
+_SAVE: Final = 60.0  # seconds between two saves of the position in a stream without changes
 
 
 class StreamPosition(msgspec.Struct):
-    """Where a stream is read on.
+    """The position from which a stream is read on.
 
-    `after` has the last applied sequence number of each shard; `waiting` the shards without any applied record;
-    `done` those that need no reading any more. Every change in `waiting` shards is later than `noted`, by this
-    machine's clock; it is 0 if that is not known. `written` are keys of items that were put last.
+    `after` has the last applied sequence number of each shard, `waiting` the shards without any applied record, and
+    `done` the shards that need not be read any more. Every change in `waiting` shards is later than `noted`, by this
+    machine's clock; 0 if that is not known. `written` are keys of the items that were put last.
     """
 
     arn: str
@@ -88,7 +89,7 @@ class _Shard(msgspec.Struct, frozen=True):
 def note_position(
     backend: Backend, definition: TableDefinition, *, sleep: Callable[[float], object] = time.sleep
 ) -> StreamPosition:
-    """The position of a table's stream before any later change; enables the stream if there is none."""
+    """The position in a table's stream before any later change; enables the stream if there is none."""
     name, noted = definition.name, time.time()
     if definition.table.stream is None:
         backend.execute("UpdateTable", stream_request(name, _VIEW))
@@ -105,7 +106,7 @@ def note_position(
 
 
 def _wait_until_enabled(backend: Backend, name: str, sleep: Callable[[float], object]) -> str:
-    pause, until = 0.05, time.monotonic() + _MOST_WAITED
+    pause, until = 0.05, time.monotonic() + _MAX_WAIT
     while time.monotonic() < until:
         found = read_definition(backend, name)
         arn = found.table.stream_arn if found else None
@@ -116,7 +117,7 @@ def _wait_until_enabled(backend: Backend, name: str, sleep: Callable[[float], ob
         if sleep(pause):
             raise Stopped
         pause = min(pause * 2, 2.0)
-    raise UsageError(f"the stream of table {name!r} was not enabled in {_MOST_WAITED:.0f} s")
+    raise UsageError(f"the stream of table {name!r} was not enabled in {_MAX_WAIT:.0f} s")
 
 
 def _shards(backend: Backend, arn: str) -> list[_Shard]:
@@ -147,7 +148,7 @@ def _lost(arn: str, why: str) -> ChangesLost:
 
 
 class Follower:
-    """Applies the changes of one table's stream to its copy. One thread calls `step`; its shards are read by a pool."""
+    """Applies the changes in one table's stream to its copy. One thread calls `step`; a pool reads the shards."""
 
     def __init__(
         self,
@@ -172,29 +173,29 @@ class Follower:
         self._pool = pool
         self._iterators: dict[str, str] = {}
         self._at_end: dict[str, int] = {}  # how many pages in a row were the last of their shard
-        self._newest = 0.0  # when the last applied change was made
+        self._newest = 0.0  # the time of the last applied change
         self._shards: list[_Shard] = []
-        self._must_look = True
+        self._shards_are_stale = True
         self._lock = threading.Lock()
 
     @property
     def is_caught_up(self) -> bool:
-        """Whether every shard was read to its end several times in a row, as far as can be known while it grows."""
-        return not self._must_look and all(
+        """Whether every shard was read to its end several times in a row; a growing stream has no certain end."""
+        return not self._shards_are_stale and all(
             shard.id in self.position.done or self._at_end.get(shard.id, 0) >= _LAST_PAGES
             for shard in self._shards
         )
 
     def start_over(self) -> None:
-        """Forget that the stream was read to its end: `is_caught_up` is false until it is read again."""
+        """Make `is_caught_up` false until every shard is read to its end again."""
         self._at_end.clear()
-        self._must_look = True
+        self._shards_are_stale = True
 
     def step(self) -> int:
-        """Apply a page of each shard that is not read to its end; returns how many changes there were."""
+        """Apply a page of each shard that is not read to its end; returns the number of changes."""
         began = time.time()
-        if self._must_look or self._is_at_end():
-            self._look_for_shards()
+        if self._shards_are_stale or self._is_at_end():
+            self._list_shards()
         ready = [shard for shard in self._shards if self._is_ready(shard)]
         applied = sum(self._pool.map(self._advance, ready))
         self._note_empty(began)
@@ -203,7 +204,7 @@ class Follower:
         return applied
 
     def _note_empty(self, began: float) -> None:
-        """Remember that the waiting shards had no change yet, if all of them were read to their end."""
+        """Record that the waiting shards had no changes yet, if all of them were read to their end."""
         position = self.position
         if all(self._at_end.get(each) for each in position.waiting):
             is_due = began - position.noted > _SAVE
@@ -214,17 +215,17 @@ class Follower:
     def _is_at_end(self) -> bool:
         return all(self._at_end.get(each.id) for each in self._shards if self._is_ready(each))
 
-    def _look_for_shards(self) -> None:
+    def _list_shards(self) -> None:
         found = _shards(self._source, self.position.arn)
         ids = {shard.id for shard in found}
         unread = {*self.position.waiting, *self.position.after} - {*self.position.done}
         if unread - ids:
             raise _lost(self.position.arn, "a shard was deleted")
         self._shards = found
-        self._must_look = False
+        self._shards_are_stale = False
 
     def _is_ready(self, shard: _Shard) -> bool:
-        """Whether a shard is to be read now: it is not done, and its parent is, or is gone."""
+        """Whether a shard must be read now: it is not done, and its parent is done or dropped."""
         if shard.id in self.position.done:
             return False
         ids = {each.id for each in self._shards}
@@ -253,7 +254,7 @@ class Follower:
                 self.position.done.append(shard.id)
                 self.position.after.pop(shard.id, None)
                 self._iterators.pop(shard.id, None)
-                self._must_look = True  # for its children
+                self._shards_are_stale = True  # its children may exist now
             else:
                 self._iterators[shard.id] = following
             if shard.id in self.position.waiting and (records or following is None):
@@ -274,7 +275,7 @@ class Follower:
                 )
             except ExpiredIteratorException:
                 self._iterators.pop(shard.id, None)
-            except LimitExceededException:  # by which streams throttle
+            except LimitExceededException:  # the throttling error of streams
                 attempt += 1
                 self._pace.throttled(attempt)
             except TrimmedDataAccessException:
@@ -283,7 +284,8 @@ class Follower:
     def _iterator(self, shard: _Shard) -> str:
         after, noted = self.position.after.get(shard.id), self.position.noted
         if shard.id in self.position.waiting and noted and time.time() - noted > _KEPT:
-            # Its first changes may be gone: the oldest one that is there tells nothing of those before.
+            # Its first changes may be dropped: the oldest remaining one does not tell whether there
+            # were earlier ones.
             raise _lost(self.position.arn, "they were dropped")
         kind = {"ShardIteratorType": "TRIM_HORIZON"}
         if after is not None:
@@ -298,7 +300,7 @@ class Follower:
         return found
 
     def _apply(self, records: list[Mapping[str, Any]]) -> float:
-        """Write the last state of each key of a page; returns the units."""
+        """Write the last state of each key on a page; returns the units."""
         last: dict[bytes, Mapping[str, Any]] = {}
         for record in records:
             last[key_text(record["dynamodb"]["Keys"], self._names)] = record
@@ -315,11 +317,11 @@ class Follower:
             earlier = [
                 key for key in self.position.written if key_text(key, self._names) not in keys
             ]
-            self.position.written = [*earlier, *put_keys][-MOST:]
+            self.position.written = [*earlier, *put_keys][-KEPT_KEYS:]
         return units
 
     def _present(self, keys: list[Item]) -> list[Entry]:
-        """The entries that bring keys to what the source has now, for a stream without images."""
+        """The entries that bring keys to their current state at the source, for a stream without images."""
         entries: list[Entry] = []
         for at in range(0, len(keys), _KEYS_A_READ):
             wanted = keys[at : at + _KEYS_A_READ]

@@ -1,11 +1,11 @@
-"""Imports items from a file, from standard input, or from a folder with exports of AWS, into a table.
+"""Imports items from a file, from standard input, or from a folder with AWS's exports, into a table.
 
     isotone.moving.import_items("orders.jsonl.gz", "shop.db", "Orders", key="customer", sort_key="placed_at")
     isotone.moving.import_items("exports/", "dynamodb://eu-west-1", "Orders", bad_rows="bad.jsonl")
 
-Rows are read in chunks. The rows of a chunk are written in parallel, those of one key by the same thread and in their
-order; then the position after them is saved (`job_state`). A killed import repeats at most one chunk, whose puts and
-deletes have the same result again.
+Rows are read in chunks. The rows of a chunk are written in parallel, but rows with the same key by one thread, in
+order. Then the position after the chunk is saved (`job_state`). A killed import repeats at most one chunk, and
+repeating its puts and deletes has the same result.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from isotone.moving.table_making import (
     read_definition,
     wait_until_active,
 )
-from isotone.moving.witnesses import MOST, check_witnesses, same_table
+from isotone.moving.target_checks import KEPT_KEYS, check_written_items, same_table
 from isotone.output_paths import STANDARD, OutputPath, check_outputs
 from isotone.tables.batches import BatchWriter, Entry, delete, put
 from isotone.tables.description import KeyDescription, KeyElement, description_of
@@ -51,17 +51,17 @@ from isotone.tables.progress import Meter, Progress, Report
 from isotone.values.types import Item
 
 _WORKERS: Final = 8  # threads that write to a server
-_ROWS: Final = 2000  # of a chunk for a database in this process
-_SENT_ROWS: Final = 1000  # of a chunk for a server
+_ROWS: Final = 2000  # rows of a chunk for a database in this process
+_SENT_ROWS: Final = 1000  # rows of a chunk for a server
 _KEY_TYPES: Final = ("S", "N", "B")
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The result of an import: how many rows were written as items, deleted, and bad.
+    """The result of an import: the numbers of rows that were written, deleted, and bad.
 
-    If it was stopped, `is_complete` is false. `missing` says what the target does not have of the description that the
-    table was made from.
+    If it was stopped, `is_complete` is false. `missing` says which parts of the table's description the target does not
+    support.
     """
 
     progress: Progress
@@ -78,7 +78,7 @@ class Imported:
 
 
 class _ImportState(msgspec.Struct):
-    """What is saved of an import."""
+    """The saved state of an import."""
 
     fingerprint: str
     form: str
@@ -90,9 +90,10 @@ class _ImportState(msgspec.Struct):
     bad_sum: int | None = None  # and their CRC
     types: dict[str, str] | None = None  # of CSV columns
     write_units: float = 0.0
-    settings: bool = False  # whether expiry, tags and the stream are to be enabled at the end
-    identity: str = ""  # of the table, so that a new one of the same name gets all rows
-    written: list[Item] = msgspec.field(default_factory=list)  # keys of items that were put last
+    settings: bool = False  # whether to enable expiry, tags and the stream at the end
+    identity: str = ""  # of the table, so that a new table of the same name gets all rows
+    # keys of the items that were put last
+    written: list[Item] = msgspec.field(default_factory=list)
 
 
 def import_items(
@@ -115,21 +116,24 @@ def import_items(
 ) -> Imported:
     """Write the items of a file, of standard input (`-`), or of a folder with exports into a table.
 
-    The name of the file says its format, as for `export_items`; `format` decides otherwise. A file of JSON lines may have
-    plain items or DynamoDB JSON. `types` are those of CSV columns, such as `{"total": "N"}`, before those of the header.
-    Of a folder with manifests, it reads the full export, then the incremental ones in the order of their times.
+    The name of the file determines its format, as for `export_items`; `format` overrides it. A file of JSON lines may
+    have plain items or DynamoDB JSON. `types` are the types of CSV columns, such as `{"total": "N"}`; they override the
+    header. In a folder with manifests, it reads the full export, then the incremental ones in the order of their times.
 
-    A missing table is made: with `key` and `sort_key` (`"total:N"` is a number, `:B` binary), or from the description
-    that `export_items(…, with_table=True)` wrote. An existing one is written into; equal keys are replaced.
+    A missing table is created when the first row fits it: with `key` and `sort_key` (`"total:N"` is a number, `:B`
+    binary), or from the description that `export_items(…, with_table=True)` wrote. In an existing table, items with
+    equal keys are replaced.
 
-    A missing table is made when the first row fits it. The first bad row raises `BadRow`; everything before it is written. With `bad_rows`, such rows go to this file, one JSON
-    object in a line, and the import continues; an existing file is replaced. The same call continues an interrupted
-    import; `restart` begins again. `write_units` is a budget of capacity units a second. `on_complete` is called with the result of a complete import before
-    its state is forgotten. `stop` ends it early, from another thread.
+    The first bad row raises `BadRow`; everything before it is written. With `bad_rows`, bad rows are written to this
+    file, one JSON object per line, and the import continues; an existing file is replaced. The same call continues an
+    interrupted import; `restart` begins again. `write_units` is a budget of capacity units a second. `on_complete` is
+    called with the result of a complete import before its state is deleted. `stop` ends it early, from another thread.
 
     Cost: one write for each row, in batches.
     Raises `UsageError` for what cannot be read, or a missing table without a key; `InProgress` if another process is at
     the same import.
+
+        import_items("orders.jsonl.gz", "shop.db", "Orders")
     """
     check_number("workers", workers, "threads")
     check_place(source, format)  # before a file is created
@@ -150,7 +154,7 @@ def import_items(
         )
         if restart:
             job.drop(*job.names)
-        described = _described(source, table, engine_of(target).recognise())
+        described = _described(source, table, engine_of(target).identify())
         plan = _plan(backend, described, table, key, sort_key)
         description, identity = _existing(backend, table) if plan is None else (plan.request, "")
         checks = RowChecks(description)
@@ -171,10 +175,10 @@ def import_items(
             entry.identity = make_table(backend, plan).table.identity
             if plan is described:
                 entry.settings = True
-                job.set(table, entry)  # a run that continues this one finds the table
+                job.set(table, entry)  # a continued run finds the table
 
         pace = Pace(write_units, stop=stop)
-        check_witnesses(backend, table, entry.written, pace, job="import")
+        check_written_items(backend, table, entry.written, pace, job="import")
         work = _Import(backend, table, job, entry, checks, pace, workers, make)
         with same_table(backend, table, lambda: entry.identity, job="import"):
             done = work.run(rows, bad, progress or silent)
@@ -188,7 +192,10 @@ def import_items(
 
 
 async def aimport_items(source: Place, target: Target, table: str, **options: Any) -> Imported:
-    """`import_items` in a thread, for async programs. If it is cancelled, it stops, and can be continued."""
+    """`import_items` in a thread, for async programs. If it is cancelled, it stops, and can be continued.
+
+    await aimport_items("orders.jsonl", "http://localhost:8000", "Orders")
+    """
     return await run_async(import_items, source, target, table, **options)
 
 
@@ -198,7 +205,7 @@ async def aimport_items(source: Place, target: Target, table: str, **options: An
 def _plan(
     backend: Backend, described: TablePlan | None, table: str, key: str | None, sort_key: str | None
 ) -> TablePlan | None:
-    """How the table is made; None if it exists."""
+    """The plan for creating the table; None if it exists."""
     found = read_definition(backend, table)
     wanted = None if key is None else _plan_of_keys(table, key, sort_key)
     if found is not None:
@@ -216,13 +223,13 @@ def _plan(
 
 
 def _existing(backend: Backend, table: str) -> tuple[Mapping[str, Any], str]:
-    """The description and the identity of a table that exists, when it can be used."""
+    """The description and the identity of an existing table, once it is active."""
     found = wait_until_active(backend, table)
     return found.description, found.table.identity
 
 
 def _described(source: Place, table: str, capabilities: Capabilities) -> TablePlan | None:
-    """The plan of the table that is described beside its items; None if there is no description."""
+    """The plan for the table that is described beside its items; None without a description."""
     path = table_file(source)
     if fspath(source) == STANDARD or not path.is_file():
         return None
@@ -261,12 +268,13 @@ def _typed(text: str) -> KeyElement:
 
 
 def _continued(job: JobState, rows: Input, new: _ImportState, table: str) -> _ImportState:
-    """The entry of an earlier run over the same files into the same table, whose position is taken up; or the new one."""
+    """The state of an earlier run over the same files into the same table, positioned there; or the new state."""
     entry = job.get(table, _ImportState)
-    same = ("fingerprint", "form", "identity")
-    if entry is None or any(getattr(entry, name) != getattr(new, name) for name in same):
+    if entry is None or (entry.form, entry.identity) != (new.form, new.identity):
         return new
-    if entry.types not in (None, new.types):  # states of before have no types
+    if not f"{new.fingerprint} ".startswith(f"{entry.fingerprint} "):  # before, it was shorter
+        return new
+    if entry.types not in (None, new.types):  # states of earlier versions have no types
         return new
     if entry.position is not None:
         rows.skip_to(entry.position)
@@ -285,7 +293,7 @@ class _Checked(NamedTuple):
 
 
 class _Import:
-    """One import: where it writes, and how far it is."""
+    """One import: its target and its progress."""
 
     def __init__(
         self,
@@ -309,7 +317,7 @@ class _Import:
         self._meter = Meter("import", table, items=entry.items, write_units=entry.write_units)
         self._lock = threading.Lock()
         self._make_table: Callable[[], None] | None = make_table
-        self._chunk: dict[tuple[str, ...], _Checked] = {}  # that is being written
+        self._chunk: dict[tuple[str, ...], _Checked] = {}  # the chunk that is being written
 
     def run(self, rows: Input, bad: BadRows, report: Report) -> Imported:
         is_complete = False
@@ -317,7 +325,7 @@ class _Import:
         try:
             self._import(rows, bad, report)
             if not self._entry.bad:
-                self._need_table()  # also for an input without rows
+                self._need_table()  # even if the input has no rows
             is_complete = True
         except Stopped:
             pass
@@ -337,9 +345,8 @@ class _Import:
                 position = rows.position
                 writing = self._start(pool, chunk, bad)
                 try:
-                    following = (
-                        None if bad.failure else self._read(rows)
-                    )  # while this one is written
+                    # The next chunk is read while this one is being written.
+                    following = None if bad.failure else self._read(rows)
                 finally:
                     refused = self._finish(writing)
                 for row, reason in refused:
@@ -376,9 +383,9 @@ class _Import:
                 checked = self._checked(row)
             except ValueError as error:
                 if not bad.add(row, str(error)):
-                    break  # rows before the first bad one are written
+                    break  # rows before the first bad one are still written
             else:
-                rows.pop(checked.key, None)  # the last row of a key counts
+                rows.pop(checked.key, None)  # the last row with a key counts
                 rows[checked.key] = checked
         shares: list[list[_Checked]] = [[] for _ in range(self._workers)]
         for key, checked in rows.items():
@@ -389,16 +396,16 @@ class _Import:
         return [pool.submit(self._write, share) for share in shares if share]
 
     def _note_written(self, refused: list[tuple[InputRow, str]]) -> None:
-        """Keep the keys of the last items that were put; those that this chunk has deleted are gone."""
+        """Keep the keys of the items that were put last, without those that this chunk deleted."""
         chunk, bad = self._chunk, {(row.file, row.number) for row, _ in refused}
         puts = (
             text
             for text, checked in reversed(chunk.items())
             if checked.row.key is None and (checked.row.file, checked.row.number) not in bad
         )
-        new = [self._key_of(text) for text in islice(puts, MOST)]
+        new = [self._key_of(text) for text in islice(puts, KEPT_KEYS)]
         earlier = [key for key in self._entry.written if self._text_of(key) not in chunk]
-        self._entry.written = [*earlier, *reversed(new)][-MOST:]
+        self._entry.written = [*earlier, *reversed(new)][-KEPT_KEYS:]
 
     def _key_of(self, text: tuple[str, ...]) -> Item:
         checks = self._checks
@@ -410,7 +417,7 @@ class _Import:
         return tuple(key[name][checks.types[name]] for name in checks.key_names)
 
     def _need_table(self) -> None:
-        """Make the table, if it is missing: only when a row fits it, so that a refused import leaves none."""
+        """Create the table if it is missing. Called once a row fits, so that a refused import leaves no table."""
         make, self._make_table = self._make_table, None
         if make is not None:
             make()
@@ -434,7 +441,7 @@ class _Import:
     def _finish(
         self, writing: Iterable[Future[list[tuple[InputRow, str]]]]
     ) -> list[tuple[InputRow, str]]:
-        """Wait for all writers of a chunk; returns the rows that the service refused, in their order."""
+        """Wait for all writers of a chunk; returns the rows that the service refused, in order."""
         refused: list[tuple[InputRow, str]] = []
         failures: list[BaseException] = []
         for future in writing:

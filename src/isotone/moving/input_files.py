@@ -1,7 +1,7 @@
-"""What an import reads: one file, standard input, or a folder with exports of AWS.
+"""The inputs of an import: a file, standard input, or a folder with AWS's exports.
 
-Rows come in chunks; after each, `position` is where a later run continues, in JSON's types. A folder is its files one
-after the other: those of the full export, then those of incremental exports in the order of their times.
+Rows come in chunks; after each, `position` is where a later run continues, in JSON's types. The files of a folder are
+read one after the other: those of the full export, then those of incremental exports in the order of their times.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ _CHUNK_SIZE: Final = 8 << 20  # bytes of lines in one chunk
 
 
 class InputRow(NamedTuple):
-    """One row: an item to put or the key of one to delete; or the problem that it has, and its text.
+    """One row: an item to put, or the key of an item to delete, or its problem and its text.
 
-    `file` is its file in a folder. `is_fatal`: nothing after it in this file can be read. An item that was recognised is
-    not decoded: it has its JSON, and what is known of it.
+    `file` is its file in a folder. `is_fatal`: nothing after it in this file can be read. An item of a known shape is
+    not decoded: the row has its JSON, and what is known about it.
     """
 
     number: int
@@ -68,7 +68,7 @@ class InputRow(NamedTuple):
 
 
 class Input(Protocol):
-    """Rows, from any position on."""
+    """A source of rows that can be read from any position."""
 
     @property
     def position(self) -> Any:
@@ -90,7 +90,7 @@ class Input(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """What the input is: a position belongs to it. Empty for standard input."""
+        """Identifies the input that a position belongs to. Empty for standard input."""
 
     def close(self) -> None:
         """Close it."""
@@ -124,7 +124,7 @@ def check_place(place: Place, form: str | None) -> None:
 def open_input(
     place: Place, form: str | None, types: Mapping[str, str], checks: RowChecks
 ) -> Input:
-    """What a place has: a file of any format, a folder, or standard input. `check_place` was called before."""
+    """Open the input at a place: a file, a folder, or standard input. Call `check_place` first."""
     if is_folder(place):
         return FolderInput(Path(fspath(place)), form, types, checks)
     return FileInput(place, kind_of(place, form), types, checks)
@@ -210,7 +210,7 @@ class FileInput:
         return rows
 
     def _rows_of(self, file: ItemFile, most: int) -> Iterator[InputRow]:
-        """The rows of lines in DynamoDB JSON; those of a known shape are not decoded."""
+        """The rows of lines in DynamoDB JSON; lines of a known shape are not decoded."""
         number = file.line
         for line, known in self._shapes.each(file.read_lines(most, _CHUNK_SIZE)):
             number += 1
@@ -263,7 +263,7 @@ class FileInput:
 
 
 class _Counted:
-    """A file that counts the bytes that were read."""
+    """A file that counts the bytes read."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -279,8 +279,9 @@ class _Counted:
 
 
 def _stamp(path: Path) -> str:
+    """Another file in the place of one has another stamp, though its size and time of change were copied."""
     state = path.stat()
-    return f"{state.st_size} {state.st_mtime_ns}"
+    return f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}"
 
 
 # Folders
@@ -303,7 +304,7 @@ class _FileEntry(msgspec.Struct, rename="camel"):
 
 
 class _Export(NamedTuple):
-    """One export in a folder, by its manifests."""
+    """One export in a folder, described by its manifests."""
 
     manifest: Path
     summary: _Summary
@@ -328,7 +329,7 @@ class _InputFile(NamedTuple):
 
 
 class FolderInput:
-    """The rows of all files in a folder: of exports with their manifests, or simply of files."""
+    """The rows of all files in a folder: of exports with manifests, or of plain files."""
 
     def __init__(
         self,
@@ -391,7 +392,7 @@ class FolderInput:
 
 
 def _name_in(folder: Path, path: Path) -> str:
-    """The name of a file; the data of an incremental export is not in the folder of its manifests."""
+    """The name of a file within a folder; an incremental export's data is outside the folder of its manifests."""
     return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else path.name
 
 
@@ -418,9 +419,9 @@ def _files_in(folder: Path, form: str | None) -> list[_InputFile]:
 
 
 def _walked(folder: Path, above: frozenset[tuple[int, int]] = frozenset()) -> Iterator[Path]:
-    """The files of a folder and those in it, also behind links; `above` are the folders to which a link may lead back.
+    """The files below a folder, following links; `above` are the folders that contain it, to detect loops of links.
 
-    A folder that cannot be read is an error: its items would be missing.
+    A folder that cannot be read raises an error, because its items would be missing.
     """
     found = folder.stat()
     place = found.st_dev, found.st_ino
@@ -439,9 +440,9 @@ def _read_export(path: Path) -> _Export:
 
 
 def _in_order(folder: Path, exports: list[_Export]) -> list[_Export]:
-    """The full export, if there is one, then the incremental ones by their times, without a gap.
+    """The full export, if there is one, then the incremental exports by time, without gaps.
 
-    Changes that those before already have are left out: they would put older items in the place of newer ones.
+    Exports that earlier ones already cover are left out, because they would replace newer items by older ones.
     """
     tables = sorted({export.summary.table_arn.rpartition("/")[2] for export in exports})
     if len(tables) > 1:
@@ -494,7 +495,7 @@ def _files_of(export: _Export) -> Iterator[_InputFile]:
 
 
 def _entries_of(manifest: Path, summary: _Summary) -> list[_FileEntry]:
-    """What the list of an export's files has. One that lost lines is refused, by the digest beside it if there is one."""
+    """The list of an export's files. A truncated list is refused, by its digest if there is one."""
     content = manifest.read_bytes()
     digest = manifest.with_suffix(".md5")
     if digest.is_file() and digest.read_bytes().strip() != _digest_of(content):

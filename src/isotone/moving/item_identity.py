@@ -1,6 +1,7 @@
-"""When two items are the same, whatever engine they come from: a canonical text, the hash of a key, the sum of items.
+"""Compares items of different engines: a canonical form, the hash of a key, the digest of an item.
 
-Numbers are in normal form, sets are sorted, attributes are sorted by name. Equal items have equal texts, and only they.
+In canonical form, numbers are normalized, and sets and attributes are sorted. Items are equal exactly if their
+canonical texts are.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from isotone.values.types import AttributeValue, Item, sorted_members
 
 _encode: Final = msgspec.json.Encoder(order="sorted").encode
 
-_PLAIN: Final = frozenset({"S", "B", "BOOL", "NULL"})  # equal exactly when their JSON is
+_PLAIN: Final = frozenset({"S", "B", "BOOL", "NULL"})  # equal exactly if their JSON is
 
 
 def canonical(item: Item) -> Item:
-    """The item with numbers in normal form and sorted sets; the same object if it is in that form."""
+    """The item with normalized numbers and sorted sets; the same object if nothing changes."""
     changed: Item = {}
     for name, value in item.items():
         (code,) = value

@@ -1,4 +1,4 @@
-"""Item files with a line per item: plain JSON and typed CSV, and through `exchange` AWS's DynamoDB JSON and Ion.
+"""Item files with one item per line: plain JSON, CSV and the types of its cells, DynamoDB JSON, Ion (by `exchange`).
 
     jsonl          {"customer": "ann", "total": 12.5}              plain, as the command line writes items
     dynamodb-json  {"Item":{"customer":{"S":"ann"},…}}             as exports of AWS have them
@@ -7,8 +7,8 @@
 
 The CSV of AWS's imports, whose key types come with the request, is read by exchange/item_files.
 
-A cell that is empty is an absent attribute, because many programs write both alike. An empty string is in the last
-column (`columns`).
+An empty cell is an absent attribute, because many programs write both alike. An empty string goes to the last column
+(`columns`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from isotone.values.notation import item_text, parse_json, read_item
 from isotone.values.types import AttributeValue, Item
 
 Encoder = Callable[[Sequence[ItemOrJson]], bytes]
-"""Makes lines of items."""
+"""Encodes items as lines."""
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -53,7 +53,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 def encoder_of(form: FileFormat, columns: FileColumns | None = None) -> Encoder:
-    """The encoder of a format; that of CSV has columns."""
+    """The encoder of a format; CSV needs columns."""
     if form == "csv":
         assert columns is not None
         return _CsvEncoder(columns)
@@ -83,7 +83,7 @@ def csv_header(columns: FileColumns) -> bytes:
     """The first line of a CSV file."""
     names = [_header(column.name, column.code) for column in columns.columns]
     text = _csv_text([[*names, *([REST] if columns.has_rest else [])]])
-    return _MARK + text if text.startswith(_MARK) else text  # readers take one away
+    return _MARK + text if text.startswith(_MARK) else text  # readers remove one mark
 
 
 _MARK: Final = "\ufeff".encode()
@@ -95,7 +95,7 @@ def _header(name: str, code: str) -> str:
 
 
 def fits_cell(code: str, content: Any) -> bool:
-    """Whether a content can be a cell: an empty one would be read as absent."""
+    """Whether a content can be a cell; an empty cell would be read as an absent attribute."""
     return bool(content != "")
 
 
@@ -120,7 +120,7 @@ def _cell(content: Any) -> str:
 
 def _csv_text(rows: list[list[str]]) -> bytes:
     lines: list[str] = []
-    # The writer quotes a CR, which many programs take for the end of a line, only if it ends lines with one.
+    # Many programs end a line at a CR; the writer quotes it only if its own lines end with one.
     csv.writer(SimpleNamespace(write=lines.append), lineterminator="\r\n").writerows(rows)
     return "".join(f"{line[:-2]}\n" for line in lines).encode()
 
@@ -131,7 +131,7 @@ def _csv_text(rows: list[list[str]]) -> bytes:
 def open_lines(
     file: BinaryIO, form: FileFormat, types: Mapping[str, str], key_types: Mapping[str, str]
 ) -> RecordFile[Record]:
-    """The records of a file. `types` are those of CSV columns, `key_types` those of the table's keys."""
+    """The records of a file. `types` are the types of CSV columns, `key_types` those of the table's keys."""
     if form == "dynamodb-json":
         return ItemFile(file, "DYNAMODB_JSON")
     if form == "ion":
@@ -165,7 +165,7 @@ _decode_put: Final = msgspec.json.Decoder(PutRecord).decode
 
 
 class _OnlyPut(PutRecord, rename="pascal", forbid_unknown_fields=True):
-    """A record without other members, which a plain item with an attribute `Item` has."""
+    """A record without other members; a plain item that has an attribute `Item` is not taken for one."""
 
 
 _decode_only_put: Final = msgspec.json.Decoder(_OnlyPut).decode
@@ -217,7 +217,7 @@ def _plain_item(line: bytes) -> Record:
 
 
 class _CsvReader:
-    """Reads rows; the first one has the names of the columns, and their types."""
+    """Reads rows; the first one has the names and types of the columns."""
 
     def __init__(
         self, lines: Lines, types: Mapping[str, str], key_types: Mapping[str, str]
@@ -271,7 +271,7 @@ class _CsvReader:
 
 
 def _column(text: str, given: Mapping[str, str], key_types: Mapping[str, str]) -> tuple[str, str]:
-    """The name and the type of a column: as the caller says, as the header says, as the table's keys say."""
+    """The name and type of a column: the caller's type, else the header's, else the type of the table's key."""
     if text == REST and REST not in given:
         return REST, REST
     name, _, code = text.rpartition(":")

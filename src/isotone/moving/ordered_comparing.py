@@ -1,7 +1,7 @@
-"""Compares two tables that are read in the same order: one pass over both, which holds a page of each.
+"""Compares two tables that are in the same order, in one pass that holds a page of each.
 
-Both must be in the order of a database in this process (`Database.frozen`). Items of other engines are copied into such
-a database first; without it they are compared by buckets (`comparing`).
+Both must be in the order of a database in this process (`Database.frozen`). Items of other engines must first be copied
+into such a database, or else be compared by buckets (`comparing`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _decode: Final = msgspec.json.Decoder(dict[str, dict]).decode  # type: ignore[ty
 def ordered_differences(
     source: Iterator[Entry], target: Iterator[Entry], key_names: Sequence[str]
 ) -> Iterator[KeyDifference]:
-    """The items that are not the same on both sides, in order. Only those whose bytes differ are decoded."""
+    """The differing items, in order. Only items whose bytes differ are decoded."""
     for mine, theirs in _unequal(source, target):
         before = None if mine is None else _decode(mine)
         after = None if theirs is None else _decode(theirs)
@@ -36,7 +36,7 @@ def ordered_differences(
 def _unequal(
     source: Iterator[Entry], target: Iterator[Entry]
 ) -> Iterator[tuple[bytes | None, bytes | None]]:
-    """The JSON of both sides wherever it is not the same; None where there is no item."""
+    """The JSON of both sides wherever it differs; None for a missing item."""
     mine, theirs = next(source, None), next(target, None)
     while mine is not None or theirs is not None:
         if theirs is None or (mine is not None and mine[0] < theirs[0]):

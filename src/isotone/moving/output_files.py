@@ -1,14 +1,14 @@
-"""Where an export writes: a file, standard output, or the folder of an export of AWS.
+"""The outputs of an export: a file, standard output, or a folder like that of AWS's exports.
 
     output = FileOutput(…)
-    saved = output.begin(saved)         # continues after what an earlier run has saved
+    saved = output.begin(saved)         # continues where an earlier run saved
     output.write(items)
     saved = output.save()               # durable on return
     output.finish()                     # the file gets its name
 
-A file is written beside its place (`orders.jsonl.part`), by one process at a time. What is saved is a length of it, and the
-CRC of so much of it: a later run cuts off the rest, and begins again if another export has written there meanwhile. Each
-length is the end of a gzip member or a Zstandard frame, so the file can be continued there.
+A file is written under a temporary name beside its place (`orders.jsonl.part`), by one process at a time. Its length
+and CRC are saved: a later run truncates the file to that length, or begins again if another export has written to it.
+Each saved length is the end of a gzip member or a Zstandard frame, so the file can be continued there.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from isotone.errors import StorageError, UsageError
 from isotone.exchange.compression import Compression, compressor
 from isotone.exchange.export_layout import ExportedFile, ExportFormat, ExportLayout, summary_of
 from isotone.exchange.objects import Bucket, Folder, ObjectStoreError
-from isotone.file_lock import open_locked
+from isotone.file_lock import check_in_place, open_locked
 from isotone.moving.file_names import Place
 from isotone.moving.line_files import Encoder
 from isotone.output_paths import STANDARD, OutputPath, check_output
 from isotone.tables.scan import ItemOrJson
 
 PART: Final = ".part"
-_UNSAVED: Final = 16 << 20  # bytes, uncompressed, after which a file is saved
+_UNSAVED: Final = 16 << 20  # bytes, uncompressed, before a file is saved
 _READ: Final = 1 << 20
-_FILE_SIZE: Final = 8 << 20  # bytes, compressed, after which a folder gets its next file
+_FILE_SIZE: Final = 8 << 20  # bytes, compressed, before a folder gets its next file
 
 
 class Output(Protocol):
@@ -47,23 +47,23 @@ class Output(Protocol):
     is_resumable: bool
 
     def begin(self, saved: Any) -> bool:
-        """Open it; returns whether it continues after what was saved. None begins from the start."""
+        """Open the output; returns whether it continues from the saved state. None starts a new one."""
 
     def write(self, items: Sequence[ItemOrJson]) -> None:
         """Add items."""
 
     @property
     def should_save(self) -> bool:
-        """Whether enough was written since the last time."""
+        """Whether enough was written since the last save."""
 
     def save(self) -> Any:
-        """Make everything so far durable; returns what `begin` needs to continue, in JSON's types."""
+        """Make everything so far durable; returns the state that `begin` needs to continue, in JSON's types."""
 
     def finish(self) -> None:
         """Complete the output, and give it its name."""
 
     def close(self) -> None:
-        """Close what is open. What is saved remains."""
+        """Close open files. The saved state remains."""
 
 
 class FileOutput:
@@ -81,8 +81,8 @@ class FileOutput:
         self._has_member = False
         self._compressor = compressor(compression)
         self._file: Any = None
-        self._sum = 0  # the CRC of what was written
-        self.is_resumable = self._place != STANDARD
+        self._size = self._sum = 0  # the length of what was written, and its CRC
+        self.is_resumable: bool = self._place != STANDARD
 
     def begin(self, saved: Any) -> bool:
         if not self.is_resumable:
@@ -97,8 +97,8 @@ class FileOutput:
         return False
 
     def _continues(self, saved: Any) -> bool:
-        """Cut the file to the length that was saved; to none, if its content is not what was written then."""
-        # States of before have a length alone.
+        """Truncate the file to the saved length; to nothing, if its content has changed since."""
+        # States of earlier versions have only a length.
         length, expected = saved if isinstance(saved, list) else (saved or 0, None)
         self._sum, read = sum_of(self._file, length)
         is_same = bool(length) and read == length and expected in (None, self._sum)
@@ -106,6 +106,7 @@ class FileOutput:
             length = self._sum = 0
         self._file.truncate(length)
         self._file.seek(length)
+        self._size = length
         return is_same
 
     def write(self, items: Sequence[ItemOrJson]) -> None:
@@ -116,7 +117,7 @@ class FileOutput:
         self._write(self._compressor.compress(content))
 
     def _write(self, content: bytes) -> None:
-        self._sum = crc32(content, self._sum)
+        self._size, self._sum = self._size + len(content), crc32(content, self._sum)
         self._file.write(content)
 
     @property
@@ -133,12 +134,13 @@ class FileOutput:
         if not self.is_resumable:
             return None
         os.fsync(self._file.fileno())
-        return [self._file.tell(), self._sum]
+        check_in_place(self._file, self._place + PART, self._size)
+        return [self._size, self._sum]
 
     def finish(self) -> None:
         self.save()
         if self.is_resumable:
-            name_part(self._file, self._place, force=self._force)
+            name_part(self._file, self._place, self._size, force=self._force)
 
     def close(self) -> None:
         if self.is_resumable and self._file is not None:
@@ -146,7 +148,7 @@ class FileOutput:
 
 
 class _TextStream:
-    """Standard output where a program has replaced it by a stream of text; lines are whole."""
+    """Standard output that a program has replaced by a text stream; gets whole lines."""
 
     def write(self, content: bytes) -> None:
         sys.stdout.write(content.decode())
@@ -156,14 +158,14 @@ class _TextStream:
 
 
 def check_free(place: str, *, force: bool) -> None:
-    """Raise `UsageError` if a file exists that must not be replaced, or its folder does not."""
+    """Raise `UsageError` if a file exists and must not be replaced, or if its folder does not exist."""
     check_output(OutputPath("the target", place, beside=(PART,)))
     if Path(place).exists() and not force:
         raise UsageError(f"{place} exists; --force (force=True) replaces it")
 
 
 def sum_of(file: BinaryIO, length: int) -> tuple[int, int]:
-    """The CRC of the first bytes of a file, and how many of them it has."""
+    """The CRC of the first `length` bytes of a file, and how many of them exist."""
     file.seek(0)
     total = read = 0
     while chunk := file.read(min(length - read, _READ)):
@@ -171,9 +173,10 @@ def sum_of(file: BinaryIO, length: int) -> tuple[int, int]:
     return total, read
 
 
-def name_part(file: BinaryIO, place: str, *, force: bool) -> None:
-    """Give a complete file its name, and close it: it is locked until then, where an open file can be renamed."""
+def name_part(file: BinaryIO, place: str, size: int, *, force: bool) -> None:
+    """Give a complete file of this size its name, and close it. It stays locked until then, if an open file can be renamed."""
     check_free(place, force=force)
+    check_in_place(file, place + PART, size)
     if os.name == "nt":
         file.close()
     Path(place + PART).replace(place)
@@ -181,7 +184,7 @@ def name_part(file: BinaryIO, place: str, *, force: bool) -> None:
 
 
 class _SavedFolder(msgspec.Struct):
-    """A folder's files so far."""
+    """The files of a folder so far."""
 
     id: str
     started: float
@@ -191,7 +194,7 @@ class _SavedFolder(msgspec.Struct):
 
 
 class FolderOutput:
-    """A folder with a full export, as ExportTableToPointInTime writes it."""
+    """A folder with a full export like that of ExportTableToPointInTime."""
 
     is_resumable = True
 
@@ -266,7 +269,8 @@ class FolderOutput:
         self._parts, self._staged, self._staged_items = [], 0, 0
 
     def finish(self) -> None:
-        if self._staged_items or not self._saved.files:  # an export of nothing has one empty file
+        # an export without items has one empty file
+        if self._staged_items or not self._saved.files:
             self._write_file()
         saved, layout = self._saved, self._layout
         files = [ExportedFile(key, items, bytes.fromhex(md5)) for key, items, md5 in saved.files]
@@ -288,4 +292,4 @@ class FolderOutput:
             self._put(key, content)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file is open."""

@@ -1,8 +1,8 @@
-"""Items in Parquet files, with pyarrow (`pip install isotone[parquet]`): row group by row group.
+"""Reads and writes items in Parquet files, row group by row group; needs pyarrow (`pip install isotone[parquet]`).
 
     S string    B binary    BOOL bool    N int64, or decimal128(38, scale), or string, by the sample    others JSON
 
-Numbers stay exact. A number that does not fit into the type of its column is in the last column (`columns`), as is
+Numbers stay exact. A number that does not fit the type of its column goes to the last column (`columns`), like
 everything else that differs from the sample. Files of other programs are read by the types of their columns: times
 become texts in ISO 8601, lists and structs become lists and maps, and a null is an absent attribute.
 """
@@ -23,7 +23,7 @@ from uuid import UUID
 
 from isotone.errors import UsageError
 from isotone.exchange.item_files import PutRecord, Record, Unreadable
-from isotone.file_lock import open_locked
+from isotone.file_lock import check_in_place, open_locked
 from isotone.moving.columns import JSON, REST, FileColumns, add_rest, value_of
 from isotone.moving.file_names import Place
 from isotone.moving.output_files import PART, check_free, name_part
@@ -34,10 +34,10 @@ from isotone.values.types import AttributeValue, Item
 NO_PARQUET: Final = "Parquet needs the package pyarrow: pip install 'isotone[parquet]'"
 _CODE: Final = b"isotone"  # metadata of a column: the type of its values
 _DIGITS: Final = 38
-_SPARE_SCALE: Final = 9  # digits after the point that a column of decimals has at least
+_SPARE_SCALE: Final = 9  # the least digits after the point in a column of decimals
 _INT64: Final = 2**63
-_GROUP: Final = 20_000  # items of a row group, at most
-_GROUP_SIZE: Final = 32 << 20  # bytes of their contents, about
+_GROUP: Final = 20_000  # the most items of a row group
+_GROUP_SIZE: Final = 32 << 20  # the approximate bytes of a row group's contents
 
 
 def _library(name: str = "pyarrow") -> Any:
@@ -51,7 +51,7 @@ def _library(name: str = "pyarrow") -> Any:
 
 
 def schema_of(columns: FileColumns, sample: Sequence[Item]) -> Any:
-    """The schema of a file with these columns; numbers get the narrowest type that has those of the sample."""
+    """The schema of a file with these columns; numbers get the narrowest type that fits the sample."""
     arrow = _library()
     fields = []
     for column in columns.columns:
@@ -102,7 +102,7 @@ def fits_type(kind: Any, content: Any) -> bool:
 
 
 class ParquetOutput:
-    """A Parquet file. It cannot be continued: its directory is at its end."""
+    """A Parquet file. It cannot be continued, because its directory is at its end."""
 
     is_resumable = False
     should_save = False
@@ -117,6 +117,7 @@ class ParquetOutput:
         self._force = force
         self._rows: list[list[Any]] = []
         self._size = 0
+        self._written = 0  # bytes of the file
         self._writer: Any = None
         self._file: BinaryIO | None = None
 
@@ -127,6 +128,8 @@ class ParquetOutput:
         self._writer = _library("pyarrow.parquet").ParquetWriter(
             self._file, self._schema, compression="zstd"
         )
+        self._file.flush()
+        self._written = self._file.tell()
         return False
 
     def write(self, items: Sequence[ItemOrJson]) -> None:
@@ -148,7 +151,7 @@ class ParquetOutput:
     def _converted(self, place: int, content: Any) -> Any:
         code = self._codes[place]
         if code == "B":
-            return _bytes_of(content)
+            return base64.b64decode(content)
         if code == "N" and self._is_int[place]:
             return int(content)
         if code == "N" and self._is_decimal[place]:
@@ -156,6 +159,8 @@ class ParquetOutput:
         return content
 
     def _write_group(self) -> None:
+        assert self._file is not None
+        check_in_place(self._file, self._place + PART, self._written)
         arrow = _library()
         columns = zip(*self._rows, strict=True) if self._rows else [[] for _ in self._schema]
         arrays = [
@@ -164,6 +169,8 @@ class ParquetOutput:
         ]
         self._writer.write_table(arrow.Table.from_arrays(arrays, schema=self._schema))
         self._rows, self._size = [], 0
+        self._file.flush()
+        self._written = self._file.tell()
 
     def save(self) -> Any:
         return None
@@ -171,11 +178,12 @@ class ParquetOutput:
     def finish(self) -> None:
         if self._rows:
             self._write_group()
-        self._writer.close()
         assert self._file is not None
+        check_in_place(self._file, self._place + PART, self._written)
+        self._writer.close()
         self._file.flush()
         os.fsync(self._file.fileno())
-        name_part(self._file, self._place, force=self._force)
+        name_part(self._file, self._place, self._file.tell(), force=self._force)
 
     def close(self) -> None:
         with ExitStack() as stack:
@@ -183,10 +191,6 @@ class ParquetOutput:
                 stack.callback(self._file.close)
             if self._writer is not None:
                 self._writer.close()
-
-
-def _bytes_of(text: str) -> bytes:
-    return base64.b64decode(text)
 
 
 # Read
@@ -216,7 +220,7 @@ class ParquetInput:
 
     @property
     def line(self) -> int:
-        """The number of the last row that was read, from 1."""
+        """The number of the row that was read last, from 1."""
         return self.position
 
     @property
@@ -255,7 +259,7 @@ class ParquetInput:
                 raise UsageError(
                     f"{self._name} is damaged after row {self.position}: {error}"
                 ) from None
-            except ValueError as error:  # a time with nanoseconds, which no time of Python has
+            except ValueError as error:  # a time with nanoseconds, which Python cannot represent
                 raise UsageError(
                     f"{self._name} cannot be read after row {self.position}: {error}"
                 ) from None
@@ -296,7 +300,7 @@ def _value(code: str, content: Any) -> AttributeValue:
 
 
 def _plain(content: Any) -> Any:
-    """A value of another program's file as one that has a counterpart in DynamoDB."""
+    """A value from another program's file, converted to one that DynamoDB can store."""
     if isinstance(content, float):
         if content != content or content in (float("inf"), float("-inf")):
             raise UsageError(f"{content} is not a number that DynamoDB can store")

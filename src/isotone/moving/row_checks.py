@@ -1,7 +1,7 @@
-"""Whether an item fits a table, before it is sent: so that one bad row does not refuse a whole batch.
+"""Checks whether an item fits a table before it is sent, so that one bad row does not fail a whole batch.
 
-The rules are those of every engine: the key is there, of its type and not empty, values are valid, and the item is not
-too large. What only the engine knows is found when it refuses a batch.
+It checks the rules of every engine: the key exists, has the right type and is not empty, values are valid, and the item
+is not too large. Other faults show when the engine refuses a batch.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class RowChecks:
 
     def __init__(self, description: Mapping[str, Any]) -> None:
         table = description_of(description)
-        self.types = table.types
-        self.key_names = table.key.names
+        self.types: dict[str, str] = table.types
+        self.key_names: tuple[str, ...] = table.key.names
         self._index_names = table.index_attributes
 
     @property
@@ -32,7 +32,7 @@ class RowChecks:
         return {name: self.types[name] for name in self.key_names}
 
     def accepts(self, known: Known) -> bool:
-        """Whether an item fits, given that its types do: by the contents of its key, and its size."""
+        """Whether an item with known types fits: by the contents of its key, and its size."""
         contents, size = known
         return all(contents) and size <= limits.ITEM_SIZE
 

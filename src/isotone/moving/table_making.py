@@ -1,12 +1,12 @@
-"""A table like another one: its definition, the requests that make it on a target, and what the target cannot have.
+"""Creates a table like another one: its definition, the requests for a target, and what the target lacks.
 
     wanted = read_definition(source, "Orders")
-    plan = plan_table(wanted, "Orders", capabilities)       # .request, .missing: said before the first item
+    plan = plan_table(wanted, "Orders", capabilities)       # .request, .missing: known before the first item
     make_table(target, plan)                                # the table with its indexes
     apply_settings(target, plan)                            # expiry, tags, stream: when the items are there
 
-Expiry and the stream are enabled last: a target must not delete items while they are compared, and a copy is no change
-that readers of the stream should see.
+Expiry and the stream are enabled last: a target must not delete items while they are compared, and readers of the
+stream should not see the copied items as changes.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from isotone.errors import (
 from isotone.tables.description import TableDescription, description_of, expiry_of
 from isotone.tables.pace import Stopped
 
-_MOST_WAITED: Final = 600.0  # seconds for a table to become active
+_MAX_WAIT: Final = 600.0  # seconds to wait until a table is active
 
-# Errors by which an engine says that it does not know an action or a parameter.
+# Errors of an engine that does not know an action or a parameter.
 _NOT_KNOWN: Final = ("UnknownOperationException", "ValidationException")
 _NO_POLICY: Final = "PolicyNotFoundException"
 
 
 class TableDefinition(msgspec.Struct, frozen=True):
-    """What a table is, besides its items: the answer of DescribeTable, and what other actions tell.
+    """Everything about a table except its items: the answers of DescribeTable and of other actions.
 
-    `denied` are the actions that the credentials do not allow, so what they would tell is not known.
+    `denied` are the actions that the credentials do not allow, so their part of the definition is unknown.
     """
 
     description: dict[str, Any]
@@ -52,7 +52,7 @@ class TableDefinition(msgspec.Struct, frozen=True):
 
     @property
     def table(self) -> TableDescription:
-        """What the description says of the table."""
+        """The parsed answer of DescribeTable."""
         return description_of(self.description)
 
     @property
@@ -62,7 +62,7 @@ class TableDefinition(msgspec.Struct, frozen=True):
 
 
 def read_definition(backend: Backend, name: str) -> TableDefinition | None:
-    """The definition of a table; None if it does not exist. What the engine does not know counts as absent."""
+    """Read the definition of a table; None if it does not exist. Features that the engine lacks count as absent."""
     try:
         description = backend.execute("DescribeTable", {"TableName": name})["Table"]
     except ResourceNotFoundException:
@@ -91,7 +91,7 @@ def read_definition(backend: Backend, name: str) -> TableDefinition | None:
 
 
 _DELIVERING: Final = ("ACTIVE", "ENABLING", "UPDATING")
-_TOLD_BY: Final = {
+_SUBJECT_OF: Final = {
     "DescribeTimeToLive": "expiry",
     "DescribeContinuousBackups": "point-in-time recovery",
     "ListTagsOfResource": "tags",
@@ -105,7 +105,7 @@ def _tags(backend: Backend, arn: str | None, denied: list[str]) -> Iterator[tupl
     while arn:
         answer = _asked(backend, "ListTagsOfResource", request, denied)
         for tag in answer.get("Tags") or ():
-            if not tag["Key"].startswith("aws:"):  # those of the service itself
+            if not tag["Key"].startswith("aws:"):  # the service's own tags
                 yield tag["Key"], tag["Value"]
         if not answer.get("NextToken"):
             return
@@ -115,7 +115,7 @@ def _tags(backend: Backend, arn: str | None, denied: list[str]) -> Iterator[tupl
 def _asked(
     backend: Backend, operation: str, request: dict[str, Any], denied: list[str]
 ) -> Response:
-    """The answer of a read that not every engine knows; empty if this one does not, or denies it."""
+    """The answer of a read that some engines lack; empty if this engine lacks or denies it."""
     try:
         return backend.execute(operation, request)
     except Unsupported:
@@ -134,7 +134,7 @@ def _asked(
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """How a table is made on a target: the CreateTable request, the settings that follow the items, what is missing."""
+    """How to create a table on a target: the CreateTable request, the later settings, and what is missing."""
 
     name: str
     request: dict[str, Any]
@@ -148,7 +148,7 @@ class TablePlan:
 def plan_table(
     definition: TableDefinition, name: str, capabilities: Capabilities, *, on_demand: bool = False
 ) -> TablePlan:
-    """How to make a table like this one on an engine."""
+    """Plan the creation of a table like this one on an engine."""
     described = definition.description
     missing: list[str] = []
 
@@ -178,7 +178,9 @@ def plan_table(
         if indexes:
             request[member] = indexes
     request["AttributeDefinitions"] = _used_attributes(described, request)
-    missing += [f"{_TOLD_BY[each]}: {each} is denied on the source" for each in definition.denied]
+    missing += [
+        f"{_SUBJECT_OF[each]}: {each} is denied on the source" for each in definition.denied
+    ]
     if definition.has_recovery:
         missing.append("point-in-time recovery: enable it on the target yourself")
     if definition.has_policy:
@@ -249,7 +251,7 @@ def _index_request(
 
 
 def _used_attributes(described: Mapping[str, Any], request: Mapping[str, Any]) -> list[Any]:
-    """The definitions of attributes that the requested keys use; the service refuses others."""
+    """The definitions of attributes that the requested keys use; the service refuses unused ones."""
     wanted = description_of({**described, **dict.fromkeys(_OF_INDEX), **request})
     keys = [wanted.key, *(index.key for index in wanted.all_indexes.values())]
     used = {name for key in keys for name in key.names}
@@ -262,7 +264,7 @@ def _used_attributes(described: Mapping[str, Any], request: Mapping[str, Any]) -
 def make_table(
     backend: Backend, plan: TablePlan, *, sleep: Callable[[float], object] = time.sleep
 ) -> TableDefinition:
-    """Create the table if it does not exist, and wait until it can be used. Returns what it is."""
+    """Create the table if it does not exist, and wait until it is active. Returns its definition."""
     if read_definition(backend, plan.name) is None:
         try:
             backend.execute("CreateTable", plan.request)
@@ -276,7 +278,7 @@ def wait_until_active(
     backend: Backend, name: str, *, sleep: Callable[[float], object] = time.sleep
 ) -> TableDefinition:
     """Wait until a table and its indexes can be used. Raises `Stopped` if `sleep` returns true."""
-    pause, until = 0.05, time.monotonic() + _MOST_WAITED
+    pause, until = 0.05, time.monotonic() + _MAX_WAIT
     while True:
         found = read_definition(backend, name)
         if found is not None and found.table.statuses == {"ACTIVE"}:
@@ -341,7 +343,7 @@ def check_same_keys(source: TableDefinition, target: TableDefinition) -> None:
 
 
 def differences(source: TableDefinition, target: TableDefinition) -> list[str]:
-    """How two tables differ in what queries can see: keys, indexes, expiry."""
+    """The differences of two tables that queries can notice: keys, indexes, expiry."""
     found = []
     one, other = source.table, target.table
     if one.key.parts != other.key.parts:
@@ -361,10 +363,10 @@ def differences(source: TableDefinition, target: TableDefinition) -> list[str]:
 
 
 def setting_differences(source: TableDefinition, target: TableDefinition) -> list[str]:
-    """How two tables differ in what only their operators see: stream, tags."""
+    """The differences of two tables that only operators notice: stream, tags."""
     sides = (("source", source), ("target", target))
     found = [
-        f"{_TOLD_BY[action]} of the {side}: not known ({action} is denied)"
+        f"{_SUBJECT_OF[action]} of the {side}: not known ({action} is denied)"
         for side, definition in sides
         for action in definition.denied
     ]

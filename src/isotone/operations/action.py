@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from inspect import get_annotations
-from typing import Any, Final, TypeAlias, TypeVar, cast, final
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -14,14 +14,7 @@ from isotone.operations.request_members import ApiStructure
 Answer: TypeAlias = Mapping[str, Any]
 
 
-@final
-class Deferred(msgspec.Struct, frozen=True):
-    """The rest of a long read. It no longer needs the database, so any thread may run it."""
-
-    finish: Callable[[], Answer]
-
-
-Run = TypeVar("Run", bound=Callable[[Engine, Any], Answer | Deferred])
+Run = TypeVar("Run", bound=Callable[[Engine, Any], Answer])
 
 
 class ActionRule(msgspec.Struct, frozen=True):
@@ -46,7 +39,7 @@ class Action(msgspec.Struct, frozen=True):
 
     name: str
     request: type[ApiStructure]
-    run: Callable[[Engine, Any], Answer | Deferred]
+    run: Callable[[Engine, Any], Answer]
     grouped: bool
     starts_work: bool
     before: Rules = ()
@@ -87,12 +80,12 @@ def action(
 def _after(before: Rules, within: Rules, writes: bool, run: Run) -> Run:
     """The function that checks the rules of an action, then runs it."""
 
-    def checked(engine: Engine, request: Any) -> Answer | Deferred:
+    def checked(engine: Engine, request: Any) -> Answer:
         for rule in before:
             rule.check(request)
         if not within:
             return run(engine, request)
-        with engine.writing if writes else engine.reading:
+        with engine.writing if writes else engine.reading_beside as engine:
             for rule in within:
                 rule.check(engine, request)
             return run(engine, request)

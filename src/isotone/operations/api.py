@@ -1,7 +1,6 @@
 """Dispatches requests to actions (`Api.send`), and commits small writes in groups (`send_many`).
 
-`send` takes and returns JSON, `send_many` a group of requests in one transaction, `execute` plain dicts. The caller
-chooses how long the first two may compute in its own thread (`effort.Wait`).
+`send` takes and returns JSON, `send_many` a group of requests in one transaction, `execute` plain dicts.
 """
 
 from __future__ import annotations
@@ -10,12 +9,10 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
-from math import inf
-from typing import Any, Final, Literal, TypeAlias, overload
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from isotone.effort import A_TURN, Postponed, Rest, Wait, giving_way, this_thread
 from isotone.engine import maintenance, replication
 from isotone.engine.engine import Engine
 from isotone.errors import (
@@ -25,6 +22,7 @@ from isotone.errors import (
     ResourceNotFoundException,
     SerializationException,
     StorageBusy,
+    TakesLong,
     UnknownOperationException,
     ValidationException,
 )
@@ -52,11 +50,12 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
     transfers,
     vector_search,
 )
-from isotone.operations.action import ACTIONS, Action, Deferred
+from isotone.operations.action import ACTIONS, Action, Answer
 from isotone.operations.check_order import first_fault
 from isotone.operations.check_orders import order_of
+from isotone.operations.handing_over import is_long, this_thread
 from isotone.operations.item_responses import JsonItems, encode_plain, encode_response
-from isotone.operations.long_writes import evaluating_ahead
+from isotone.operations.long_writes import EvaluateFirst, evaluating_first
 from isotone.operations.permissions import RequiredPermission, accesses, has_policies
 from isotone.operations.request_decoding import convert, decode
 from isotone.values.plain_json import plain
@@ -65,7 +64,7 @@ log = logging.getLogger("isotone")
 
 
 _decode: Final = msgspec.json.Decoder().decode
-# An expression that is neither a text nor a tree is refused by the compiler.
+# The errors for which `_reported` looks for the fault that the service reports first; `execute` has one more.
 _IN_ORDER: Final = (ValidationException, ResourceNotFoundException, LimitExceededException)
 _EXPLAINED: Final = (*_IN_ORDER, SerializationException)
 _OF_STATEMENTS: Final = frozenset(
@@ -74,13 +73,21 @@ _OF_STATEMENTS: Final = frozenset(
 # An action accepts statements of only one kind, so the first one decides. A SELECT spelled with other escapes counts as
 # a write.
 _SELECT: Final = re.compile(rb'"Statement"\s*:\s*"(?:\s|\\[nrt])*select\b', re.IGNORECASE)
-Answered: TypeAlias = bytes | Exception | Rest
-"""The result of one of several requests: its response, what `send` would raise, or what is left of it."""
-_FULLY: Final = Wait.FULLY  # attribute look-ups on an Enum are slower
-_ONE_TURN: Final = Wait.ONE_TURN
+Answered: TypeAlias = bytes | Exception
+"""The result of one of several requests: its response, or what `send` would raise."""
 
 GROUPED: Final = frozenset(name for name, action in ACTIONS.items() if action.grouped)
 """The actions whose requests may be committed together with others."""
+
+READS: Final = frozenset(
+    name
+    for name in ACTIONS
+    if name.startswith(
+        ("BatchGet", "Describe", "Get", "List", "Query", "Scan", "Search", "TransactGet")
+    )
+    and name != "GetRecords"  # what was read of a stream is noted where it is read
+)
+"""The actions that change nothing, and so may be executed by any process that has the file open."""
 
 STARTS_WORK: Final = frozenset(name for name, action in ACTIONS.items() if action.starts_work)
 """The actions that may create background work."""
@@ -95,57 +102,30 @@ class Api:
         self.engine = engine
         engine.home.before_commit = replication.deliver
 
-    @overload
-    def send(
-        self, operation: str, body: bytes, wait: Literal[Wait.FULLY, Wait.GIVING_WAY] = Wait.FULLY
-    ) -> bytes: ...
-    @overload
-    def send(self, operation: str, body: bytes, wait: Wait) -> bytes | Rest: ...
-
-    def send(self, operation: str, body: bytes, wait: Wait = Wait.FULLY) -> bytes | Rest:
+    def send(self, operation: str, body: bytes) -> bytes:
         """Execute one request, JSON to JSON. Raises the service's error as an `ApiError`.
 
-        With `ONE_TURN`, the result may be a function that does the rest, in any thread.
+        In a thread that hands over, it raises `TakesLong` for a request that takes long.
         """
-        begun = None  # starts the turn here, unless a group has started it
-        if wait is not _FULLY:
-            if wait is not _ONE_TURN:
-                return self._give_way(operation, body)
-            turn = this_thread.turn
-            if turn.left == inf:
-                begun = turn
-                turn.left = turn.limit
+        if operation not in ACTIONS:
+            raise UnknownOperationException
+        action = ACTIONS[operation]
         try:
-            if operation not in ACTIONS:
-                raise UnknownOperationException
-            action = ACTIONS[operation]
-            try:
-                answer = action.run(self.engine, decode(action.request, body))
-            except _IN_ORDER as error:
-                raise _reported(self.engine, action, body, error) from None
-            if type(answer) is not Deferred:
-                return encode_response(answer)
-            if wait is _FULLY:
-                return encode_response(answer.finish())
-            return partial(_finish, answer)
-        except Postponed:
-            if wait is _FULLY:
+            return encode_response(action.run(self.engine, decode(action.request, body)))
+        except EvaluateFirst as first:
+            if self.engine.lock._is_owned():  # the transaction is that of a group
                 raise
-            return partial(self._give_way, operation, body)
-        finally:
-            if begun is not None:
-                begun.left = inf
+            run = partial(self._evaluated, action, body)
+            return encode_response(evaluating_first(run, first.changes))
+        except _IN_ORDER as error:
+            raise _reported(self.engine, action, body, error) from None
 
-    def _give_way(self, operation: str, body: bytes) -> bytes:
-        """Execute one request while others work. Long computations release the engine's lock."""
+    def _evaluated(self, action: Action, body: bytes) -> Answer:
+        """Execute a request whose long changes are evaluated."""
         try:
-            with giving_way():
-                return evaluating_ahead(partial(self.send, operation, body))
-        except IsotoneError:
-            raise
-        except BaseException:
-            self.engine.abandon()
-            raise
+            return action.run(self.engine, decode(action.request, body))
+        except _IN_ORDER as error:
+            raise _reported(self.engine, action, body, error) from None
 
     def execute(
         self, operation: str, request: Mapping[str, Any], *, json_items: bool = False
@@ -161,9 +141,13 @@ class Api:
             raise UnknownOperationException
         try:
             try:
-                answer = action.run(self.engine, convert(action.request, request))
-                if type(answer) is Deferred:
-                    answer = answer.finish()
+                try:
+                    answer = action.run(self.engine, convert(action.request, request))
+                except EvaluateFirst as first:
+                    answer = evaluating_first(
+                        lambda: action.run(self.engine, convert(action.request, request)),
+                        first.changes,
+                    )
             except ApiError as error:
                 if isinstance(error, _EXPLAINED):
                     error = _reported(self.engine, action, request, error)
@@ -191,17 +175,13 @@ class Api:
         return own
 
     def accesses(self, operation: str, body: bytes) -> list[RequiredPermission]:
-        """The permissions that a request needs. Raises the service's error for a malformed request.
-
-        In a thread whose turns are limited (`effort.one_turn`), it raises `Postponed` if that takes long. Computing the
-        values of condition keys may do so, too.
-        """
+        """The permissions that a request needs. Raises the service's error for a malformed request."""
         action = ACTIONS.get(operation)
         if action is None:
             raise UnknownOperationException
         try:
             return accesses(self.engine, operation, decode(action.request, body))
-        except (ValidationException, ResourceNotFoundException) as error:
+        except _IN_ORDER as error:
             raise _reported(self.engine, action, body, error) from None
 
     def has_policies(self, operation: str) -> bool:
@@ -214,45 +194,49 @@ class Api:
             return _SELECT.search(body) is None
         return operation in GROUPED
 
-    def send_many(
-        self, requests: Sequence[tuple[str, bytes]], wait: Wait = Wait.FULLY
-    ) -> list[Answered]:
+    def is_read(self, operation: str, body: bytes) -> bool:
+        """Whether a request is known to change nothing. One that is not known at all does nothing either."""
+        if operation in READS:
+            return True
+        if operation in _OF_STATEMENTS:
+            return operation != "ExecuteTransaction" and _SELECT.search(body) is not None
+        return operation not in ACTIONS
+
+    def is_long(self, operation: str, body: bytes) -> bool:
+        """Whether a request takes long by its action and its bytes."""
+        return is_long(operation, body)
+
+    def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[Answered]:
         """Execute requests in one transaction, so that they share one disk sync.
 
-        Each gets the response that it would get alone. None is answered before all are on the disk. With `ONE_TURN`,
-        requests that do not fit into the turn are not executed; their results are functions. Raises `StorageBusy` only
-        in a thread that must not wait.
+        Each gets the response that it would get alone. None is answered before all are on the disk. In a thread that
+        hands over, the result of a request that takes long is `TakesLong`. Raises `StorageBusy` only in a thread that
+        must not wait.
         """
-        turn = this_thread.turn
-        if wait is _ONE_TURN:
-            turn.left = turn.limit
-        try:
-            if len(requests) > 1:
-                try:
-                    with self.engine.writing:
-                        return [
-                            self._answer(operation, body, wait, False)
-                            for operation, body in requests
-                        ]
-                except StorageBusy as error:
-                    if self.engine.file_waits.are_forbidden:
-                        raise
-                    # One by one, each request would wait for the same lock again.
-                    return [error] * len(requests)
-                except Exception:
-                    # The whole group was rolled back. Executed one by one, each request gets its own answer.
-                    self.engine.abandon()
-                    log.debug("a group of %d writes was undone", len(requests), exc_info=True)
-            return [self._answer(operation, body, wait, True) for operation, body in requests]
-        finally:
-            if wait is _ONE_TURN:
-                turn.left = inf
+        if len(requests) > 1:
+            try:
+                with self.engine.writing:
+                    results = [self._answer(operation, body, False) for operation, body in requests]
+                return [
+                    self._answer(*request, True) if type(result) is EvaluateFirst else result
+                    for request, result in zip(requests, results, strict=True)
+                ]
+            except StorageBusy as error:
+                if self.engine.file_waits.are_forbidden:
+                    raise
+                # One by one, each request would wait for the same lock again.
+                return [error] * len(requests)
+            except Exception:
+                # The whole group was rolled back. Executed one by one, each request gets its own answer.
+                self.engine.abandon()
+                log.debug("a group of %d writes was undone", len(requests), exc_info=True)
+        return [self._answer(operation, body, True) for operation, body in requests]
 
-    def _answer(self, operation: str, body: bytes, wait: Wait, is_alone: bool) -> Answered:
+    def _answer(self, operation: str, body: bytes, is_alone: bool) -> Answered:
         """The result of one request of a group. An unexpected error rolls back the whole group, unless it `is_alone`."""
         try:
-            return self.send(operation, body, wait)
-        except ApiError as error:
+            return self.send(operation, body)
+        except (ApiError, TakesLong) as error:
             return error
         except Exception as error:
             is_busy = isinstance(error, StorageBusy)
@@ -261,9 +245,9 @@ class Api:
             return error
 
     @staticmethod
-    def bound_turns(bounded: bool) -> None:
-        """Whether `ONE_TURN` limits requests of this thread to one turn of an event loop."""
-        this_thread.turn.limit = A_TURN if bounded else inf
+    def hand_over(wanted: bool) -> None:
+        """Whether this thread hands over what takes long."""
+        this_thread.hands_over = wanted
 
     def maintain(self) -> float:
         """Do a slice of background work; returns the seconds until the next call."""
@@ -293,11 +277,6 @@ class Api:
 def _separate(found: Any) -> Any:
     """The Items of a response, each in JSON if it is stored that way."""
     return [*map(msgspec.Raw, found.items)] if type(found) is JsonItems else found
-
-
-def _finish(rest: Deferred) -> bytes:
-    with giving_way():
-        return encode_response(rest.finish())
 
 
 def _reported(

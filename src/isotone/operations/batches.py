@@ -15,9 +15,10 @@ from isotone.engine.table_indexes import StoredTable
 from isotone.errors import ValidationException
 from isotone.expressions import CompiledProjection
 from isotone.operations import legacy
-from isotone.operations.action import Answer, Deferred, action
+from isotone.operations.action import Answer, action
 from isotone.operations.capacity import Charged, add_capacity, collections_metrics, meter_for_table
-from isotone.operations.item_responses import LARGE, Waiting, completed, item_in_response
+from isotone.operations.handing_over import MOST_READ, hand_over_if
+from isotone.operations.item_responses import item_in_response
 from isotone.operations.item_validation import check_size, requested_key, require_key
 from isotone.operations.item_writes import ItemChange, delete_change, execute, put_change
 from isotone.operations.request_expressions import Binding, ExpressionParameters, checker, mixed
@@ -96,14 +97,14 @@ DUPLICATES: Final = "Provided list of item keys contains duplicates"
 
 
 @action("BatchGetItem")
-def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer | Deferred:
+def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer:
     """Read items of several tables by their keys, up to 16 MB."""
     projections = _projections(request)
     answer: dict[str, Any] = {"Responses": {}, "UnprocessedKeys": {}}
-    waiting: Waiting = []
     meters: list[Charged | None] = []
+    read: list[tuple[Charged | None, KeysAndAttributes, list[int]]] = []
     room = limits.BATCH_GET_SIZE
-    with engine.reading:
+    with engine.reading_beside as engine:
         keyed = [keys_of(engine, name, entry) for name, entry in request.request_items.items()]
         for (name, entry), projection, (table, keys) in zip(
             request.request_items.items(), projections, keyed, strict=True
@@ -111,6 +112,7 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer | Deferred:
             meter = meter_for_table(name, table, request.return_consumed_capacity)
             meters.append(meter)
             items = answer["Responses"].setdefault(name, [])
+            sizes: list[int] = []
             for place, key in enumerate(keys):
                 record = engine.store.get(table.tree, key)
                 size = size_of(record)
@@ -119,17 +121,17 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer | Deferred:
                     answer["UnprocessedKeys"][name] = _unprocessed(entry, place)
                     break
                 room -= size
-                if meter is not None:
-                    meter.read(size, consistent=bool(entry.consistent_read))
-                if record is None:
-                    continue
-                if projection is not None and size > LARGE:
-                    waiting.append((items, len(items), record, projection))
-                    items.append(None)
-                else:
+                sizes.append(size)
+                if record is not None:
                     items.append(item_in_response(record, projection))
+            read.append((meter, entry, sizes))
+            hand_over_if(limits.BATCH_GET_SIZE - room > MOST_READ)
+    for meter, entry, sizes in read:
+        if meter is not None:
+            for size in sizes:
+                meter.read(size, consistent=bool(entry.consistent_read))
     add_capacity(answer, request.return_consumed_capacity, meters)
-    return completed(answer, waiting)
+    return answer
 
 
 def check_entries_are_not_mixed(entries: Collection[KeysAndAttributes]) -> None:

@@ -12,7 +12,6 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from isotone.effort import Postponed
 from isotone.engine.engine import Engine
 from isotone.engine.table_indexes import StoredTable
 from isotone.errors import ApiError, ValidationException
@@ -126,8 +125,6 @@ class Layer(msgspec.Struct, frozen=True):
         """The first fault that the layer finds."""
         try:
             self.check(asked)
-        except Postponed:
-            raise
         except ValidationException as error:
             if self.counted and not error.message.startswith(_UNCOUNTED):
                 return ValidationException(COUNT + error.message, **error.members)
@@ -162,8 +159,6 @@ def first_fault(
     """The fault that the service reports for a refused request; None if no layer finds one."""
     try:
         asked = RefusedRequest(engine, action, structure, given)
-    except Postponed:
-        raise
     except ApiError as error:
         return error
     return _first(order, asked)

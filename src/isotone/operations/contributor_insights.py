@@ -133,7 +133,7 @@ def list_contributor_insights(engine: Engine, request: ListContributorInsights) 
         "ContributorInsightsSummaries": [_summary(*each) for each in found[:most]]
     }
     if len(found) > most:
-        answer["NextToken"] = _token(list(found[most - 1][:2]))
+        answer["NextToken"] = urlsafe_b64encode(msgspec.json.encode(found[most - 1][:2])).decode()
     return answer
 
 
@@ -173,10 +173,6 @@ def _rules(table: str, index: str, keys: KeySchema, insights: Insights) -> Itera
                 f"DynamoDBContributorInsights-{part}{event}-{resource}-"
                 f"{int(insights.changed * 1000)}"
             )
-
-
-def _token(position: list[str]) -> str:
-    return urlsafe_b64encode(msgspec.json.encode(position)).decode()
 
 
 def _position(token: str | None) -> list[str]:

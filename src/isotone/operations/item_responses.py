@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from isotone import limits
-from isotone.effort import give_way
 from isotone.engine.layout import SIZE_BYTES, body_of, item_of
 from isotone.expressions import CompiledProjection, CompiledUpdate
-from isotone.operations.action import Answer, Deferred
+from isotone.operations.action import Answer
+from isotone.operations.handing_over import hand_over_if
 from isotone.operations.item_writes import Outcome
 from isotone.operations.request_expressions import Values
 from isotone.values.attribute_validation import Item
 
-LARGE: Final = 8 * limits.KB
-"""The projection of an item with more bytes is deferred, because the item must be parsed for it."""
+_LARGE: Final = 64 * limits.KB  # bytes of an item that are parsed within a millisecond
 
 
 def item_in_response(record: bytes, projection: CompiledProjection | None) -> Item | msgspec.Raw:
     """A stored item in a response: its unparsed bytes, or its projection."""
     if projection is None:
         return msgspec.Raw(record[SIZE_BYTES:])
+    hand_over_if(len(record) > _LARGE)
     return projection.project(item_of(record))
 
 
@@ -51,22 +51,6 @@ def encode_response(answer: Answer) -> bytes:
     items[0] = b'{"Items":[' + items[0]
     items[-1] += b"]}" if others == b"{}" else b"]," + others[1:]
     return b",".join(items)
-
-
-Waiting = list[tuple[Any, Any, bytes, CompiledProjection]]
-"""Gaps in a response: a list or dict, the index or name in it, and the projection of a record that belongs there."""
-
-
-def completed(answer: Answer, waiting: Waiting) -> Answer | Deferred:
-    """The answer or, if projections of large items are missing, a function that completes it."""
-
-    def finish() -> Answer:
-        for response, place, record, projection in waiting:
-            response[place] = item_in_response(record, projection)
-            give_way()
-        return answer
-
-    return Deferred(finish) if waiting else answer
 
 
 def returned(

@@ -161,12 +161,11 @@ def check_updated(table: StoredTable, before: Item, item: Item, size: int) -> No
 
 def _check(table: StoredTable, item: Item, size: int, sentences: Sentences) -> None:
     for index in table.secondary:
-        if not index.keyspace.is_plain(item):
+        if not index.keyspace.accepts(item):
             # The service checks global indexes first.
             for each in sorted(table.secondary, key=lambda index: index.kind != "global"):
                 _check_index(each, item, sentences)
-            break
-    if table.local:
+    if table.local and size * (1 + len(table.local)) > limits.ITEM_SIZE:
         size = table.weight(item, size)
     if size > limits.ITEM_SIZE:
         raise ValidationException(sentences.item_size)

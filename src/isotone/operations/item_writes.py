@@ -1,7 +1,7 @@
 """Executes one conditional write (`ItemChange`): ConditionExpression, UpdateExpression, then the new item.
 
-Creating an `ItemChange` does not read the item; it checks expressions, values and keys. Executing it needs the open
-transaction: it reads the stored item, tests the condition, and writes.
+`put_change` and its siblings check the key; expressions and values are checked before. None of them reads the item.
+Executing a change needs the open transaction: it reads the stored item, tests the condition, and writes.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from isotone.errors import (
 from isotone.expressions import CompiledUpdate
 from isotone.operations.capacity import Charged
 from isotone.operations.item_validation import INVALID, check_updated, checked_key, requested_key
-from isotone.operations.long_writes import LARGE, ahead, known_result, stored
-from isotone.operations.request_expressions import Effort, Matches, Values
+from isotone.operations.long_writes import LARGE, first, known_result, stored
+from isotone.operations.request_expressions import Matches, Values
 from isotone.values.attribute_validation import AttributeValue, Item
 from isotone.values.size import item_size, text_size, value_size
 
@@ -43,8 +43,8 @@ class ItemChange(msgspec.Struct, frozen=True, gc=False):
     """One write of one item: its new value, or a function that computes it. With neither, the item is deleted.
 
     `key_item` has the key attributes (for a put, all attributes). `on_failure` decides what the error of a failed
-    condition shows. A change that `only_checks` its condition writes nothing. `effort` is that of its expressions, if
-    any.
+    condition shows. A change that `only_checks` its condition writes nothing. `nodes` is how many nodes its
+    expressions have.
     """
 
     table: StoredTable
@@ -55,7 +55,7 @@ class ItemChange(msgspec.Struct, frozen=True, gc=False):
     new: Sized | None = None
     make: Make | None = None
     only_checks: bool = False
-    effort: Effort | None = None
+    nodes: int = 0
 
     def read(self, engine: Engine) -> Stored:
         """The stored state at the key. Reads one item, and parses it only if the change depends on it."""
@@ -63,8 +63,7 @@ class ItemChange(msgspec.Struct, frozen=True, gc=False):
         if self.matches is None and self.make is None:
             return record, None
         # Slicing avoids a call here.
-        effort = self.effort
-        if (record is not None and record[LARGE:]) or (effort is not None and effort.work > LARGE):
+        if record is not None and record[LARGE:]:
             return stored(self, record)
         return record, None if record is None else item_of(record)
 
@@ -74,7 +73,7 @@ class ItemChange(msgspec.Struct, frozen=True, gc=False):
         Raises `ConditionalCheckFailedException` if the condition is false. Needs neither the store nor the engine.
         """
         record, item = old
-        if ahead.known and (known := known_result(self, record)) is not None:
+        if first.known and record and (known := known_result(self, record)) is not None:
             try:
                 if known.error is not None:
                     raise known.error
@@ -121,11 +120,11 @@ def put_change(
     size: int,
     matches: Matches | None,
     on_failure: str | None,
-    effort: Effort | None = None,
+    nodes: int = 0,
 ) -> ItemChange:
     """The change that replaces a whole item. The item must be canonical."""
     key = checked_key(table, item, size)
-    return ItemChange(table, key, item, matches, on_failure, (item, size), effort=effort)
+    return ItemChange(table, key, item, matches, on_failure, (item, size), nodes=nodes)
 
 
 def insert_change(table: StoredTable, item: Item, size: int) -> ItemChange:
@@ -145,25 +144,23 @@ def delete_change(
     key: dict[str, Any],
     matches: Matches | None,
     on_failure: str | None,
-    effort: Effort | None = None,
+    nodes: int = 0,
 ) -> ItemChange:
     """The change that deletes an item."""
     physical, key_item = requested_key(table.keyspace, key)
-    return ItemChange(table, physical, key_item, matches, on_failure, effort=effort)
+    return ItemChange(table, physical, key_item, matches, on_failure, nodes=nodes)
 
 
 def check_change(
     table: StoredTable,
     key: dict[str, Any],
-    matches: Matches,
+    matches: Matches | None,
     on_failure: str | None,
-    effort: Effort | None = None,
+    nodes: int = 0,
 ) -> ItemChange:
     """A transaction's condition check, which writes nothing."""
     physical, key_item = requested_key(table.keyspace, key)
-    return ItemChange(
-        table, physical, key_item, matches, on_failure, only_checks=True, effort=effort
-    )
+    return ItemChange(table, physical, key_item, matches, on_failure, only_checks=True, nodes=nodes)
 
 
 def update_change(
@@ -173,7 +170,7 @@ def update_change(
     values: Values,
     matches: Matches | None,
     on_failure: str | None,
-    effort: Effort | None = None,
+    nodes: int = 0,
 ) -> ItemChange:
     """The change that applies an update expression to an item, which need not exist."""
     physical, key_item = requested_key(table.keyspace, key)
@@ -192,7 +189,7 @@ def update_change(
         check_updated(table, before, after, size)
         return after, size
 
-    return ItemChange(table, physical, key_item, matches, on_failure, make=make, effort=effort)
+    return ItemChange(table, physical, key_item, matches, on_failure, make=make, nodes=nodes)
 
 
 def _growth(name: str, old: AttributeValue | None, new: AttributeValue | None) -> int:

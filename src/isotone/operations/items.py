@@ -12,7 +12,7 @@ from isotone.engine.engine import Engine
 from isotone.engine.layout import SIZE_BYTES, size_of
 from isotone.expressions import CompiledProjection, CompiledUpdate
 from isotone.operations import legacy
-from isotone.operations.action import Answer, Deferred, action
+from isotone.operations.action import Answer, action
 from isotone.operations.capacity import CapacityMeter, Charged, collection_metrics, meter_for
 from isotone.operations.item_requests import (
     NO_READ_OPTIONS,
@@ -28,7 +28,7 @@ from isotone.operations.item_requests import (
     read_options_of,
     write_options_of,
 )
-from isotone.operations.item_responses import LARGE, item_in_response, returned
+from isotone.operations.item_responses import item_in_response, returned
 from isotone.operations.item_validation import check_statement_size, requested_key
 from isotone.operations.item_writes import (
     ItemChange,
@@ -50,7 +50,7 @@ def _compiled_update(request: UpdateItem) -> tuple[Binding, CompiledUpdate | Non
     if update is None:
         update = legacy.attribute_updates(request.attribute_updates)
         if update is not None:
-            binding.weight += update.weight
+            binding.nodes += update.nodes
     matches = _write_condition(request, binding)
     binding.check()
     return binding, update, matches
@@ -63,10 +63,12 @@ def put_item(engine: Engine, request: PutItem) -> Answer:
     item, size = canonical_item(request.item)
     with engine.writing:
         table = open_table(engine, request.table_name)
+        nodes = 0
         if binding is not None:
             binding.check_keys(table)
+            nodes = binding.nodes
         change = put_change(
-            table, item, size, matches, request.return_values_on_condition_check_failure, binding
+            table, item, size, matches, request.return_values_on_condition_check_failure, nodes
         )
         return _execute_and_answer(engine, request, change)
 
@@ -77,10 +79,12 @@ def delete_item(engine: Engine, request: DeleteItem) -> Answer:
     binding, matches = _condition_of(request)
     with engine.writing:
         table = open_table(engine, request.table_name)
+        nodes = 0
         if binding is not None:
             binding.check_keys(table)
+            nodes = binding.nodes
         change = delete_change(
-            table, request.key, matches, request.return_values_on_condition_check_failure, binding
+            table, request.key, matches, request.return_values_on_condition_check_failure, nodes
         )
         return _execute_and_answer(engine, request, change)
 
@@ -98,7 +102,7 @@ def update_item(engine: Engine, request: UpdateItem) -> Answer:
             binding.values,
             matches,
             request.return_values_on_condition_check_failure,
-            binding,
+            binding.nodes,
         )
         binding.check_keys(table, update)
         if request.update_expression is not None:
@@ -129,7 +133,7 @@ def _execute_and_answer(
 
 
 @action("GetItem")
-def get_item(engine: Engine, request: GetItem) -> Answer | Deferred:
+def get_item(engine: Engine, request: GetItem) -> Answer:
     """Read one item by its key."""
     has_options = read_options_of(request) != NO_READ_OPTIONS
     if has_options or request.return_consumed_capacity is not None:
@@ -144,26 +148,23 @@ def get_item(engine: Engine, request: GetItem) -> Answer | Deferred:
     return {} if record is None else {"Item": msgspec.Raw(record[SIZE_BYTES:])}
 
 
-def _get_with_options(engine: Engine, request: GetItem, *, has_options: bool) -> Answer | Deferred:
+def _get_with_options(engine: Engine, request: GetItem, *, has_options: bool) -> Answer:
     """Read one item with a projection, or for a request that asks for its consumption."""
-    with engine.reading:
+    with engine.reading_beside as engine:
         table = open_table(engine, request.table_name)
         binding, projection = _projection_of(request) if has_options else (None, None)
         if binding is not None:
             binding.check_keys(table)
         key, _ = requested_key(table.keyspace, request.key)
         record = engine.store.get(table.tree, key)
+        answer: dict[str, Any] = {}
+        if record is not None:
+            answer["Item"] = item_in_response(record, projection)
         meter = meter_for(request, table)
         if meter is not None:
             meter.read(size_of(record), consistent=bool(request.consistent_read))
-    answer: dict[str, Any] = {}
-    is_long = projection is not None and size_of(record) > LARGE
-    if record is not None and not is_long:
-        answer["Item"] = item_in_response(record, projection)
     if type(meter) is CapacityMeter:
         answer["ConsumedCapacity"] = meter.report()
-    if record is not None and is_long:
-        return Deferred(lambda: {"Item": item_in_response(record, projection), **answer})
     return answer
 
 
@@ -192,7 +193,7 @@ def _write_condition(request: Write, binding: Binding) -> Matches | None:
     else:
         compiled = legacy.expected_condition(request.expected, request.conditional_operator)
         if compiled is not None:
-            binding.weight += compiled.weight
+            binding.nodes += compiled.nodes
     return bound(compiled, binding.values)
 
 

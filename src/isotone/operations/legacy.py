@@ -15,7 +15,6 @@ from typing import Any, Final
 import msgspec
 
 from isotone import limits
-from isotone.effort import spend
 from isotone.errors import ValidationException
 from isotone.expressions.condition import CompiledCondition
 from isotone.expressions.key_condition import KeyCondition
@@ -45,7 +44,6 @@ from isotone.operations.item_validation import INVALID
 from isotone.values.attribute_validation import AttributeValue, Item, canonical_value
 from isotone.values.types import compare
 
-_EFFORT: Final = 15.0  # microseconds to compile a condition or an update, or one value of it
 _SCALAR: Final = frozenset({"S", "N", "B"})
 _SINGLE: Final = _SCALAR | {"BOOL", "NULL"}
 _SETS: Final = frozenset({"SS", "NS", "BS"})
@@ -151,7 +149,6 @@ def attribute_updates(
     """The update of AttributeUpdates."""
     if not updates:
         return None
-    spend(_EFFORT * len(updates))
     actions = tuple(_action(name, update) for name, update in updates.items())
     update = CompiledUpdate.from_node(UpdateNode(actions))
     update.apply = _in_legacy_words(update.apply)
@@ -245,7 +242,6 @@ def _joined(
 ) -> CompiledCondition | None:
     if not conditions:
         return None
-    spend(_EFFORT * sum(1 + len(each.attribute_value_list or ()) for each in conditions.values()))
     check_operator(conditions, operator)
     for condition in conditions.values():
         for value in values_of(condition):

@@ -83,7 +83,7 @@ class RequiredPermission:
 def accesses(engine: Engine, operation: str, request: Any) -> list[RequiredPermission]:
     """All permissions that a request needs."""
     needed = list(_NEEDS[operation](engine, operation, request))
-    with engine.reading:
+    with engine.reading_beside as engine:
         for access in needed:
             access.policy = policy_document(engine, access.resource)
     return needed
@@ -93,7 +93,7 @@ def has_policies(engine: Engine, operation: str) -> bool:
     """Whether a resource policy may forbid a request."""
     if operation in _OF_STREAMS:
         return True
-    with engine.reading:
+    with engine.reading_beside as engine:
         return engine.catalog.has_policies
 
 
@@ -318,7 +318,7 @@ def _leading_keys(engine: Engine, table: str, items: Sequence[Mapping[str, Any]]
 
 
 def _found(engine: Engine, name: str) -> StoredTable:
-    with engine.reading:
+    with engine.reading_beside as engine:
         return open_table(engine, name)
 
 

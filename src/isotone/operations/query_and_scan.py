@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from operator import attrgetter
 from typing import Annotated, Any, Final
 
@@ -14,11 +13,12 @@ from isotone.engine.engine import Engine
 from isotone.engine.layout import Bounds, size_of
 from isotone.engine.pages import OrderedSource, RangePage, RecordReader, segment_bounds
 from isotone.engine.table_indexes import SecondaryIndex, StoredTable
-from isotone.errors import ValidationException
+from isotone.errors import TakesLong, ValidationException
 from isotone.expressions import CompiledCondition, CompiledProjection, KeyCondition, KeyRange
 from isotone.operations import legacy
-from isotone.operations.action import Answer, Deferred, action
+from isotone.operations.action import Answer, action
 from isotone.operations.capacity import CapacityMeter, Charged, meter_for
+from isotone.operations.handing_over import this_thread
 from isotone.operations.item_responses import JsonItems
 from isotone.operations.item_validation import (
     INVALID,
@@ -26,7 +26,6 @@ from isotone.operations.item_validation import (
     check_key_condition,
     key_value_error,
 )
-from isotone.operations.long_reads import finish, page_in_parts
 from isotone.operations.request_expressions import (
     Binding,
     ExpressionParameters,
@@ -125,7 +124,7 @@ _check_scan: Final = checker(SCAN)
 
 
 @action("Query")
-def query(engine: Engine, request: QueryRequest) -> Answer | Deferred:
+def query(engine: Engine, request: QueryRequest) -> Answer:
     """Read the items of one partition key, in the order of their sort key."""
     _check_query(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
@@ -133,10 +132,7 @@ def query(engine: Engine, request: QueryRequest) -> Answer | Deferred:
     filters = _filter(request, request.query_filter, binding) if has_options else None
     written = binding.key_condition(request.key_condition_expression)
     prepared = request, binding, filters, written, has_options
-    selection, page, bounds = engine.read_optimistically(_first_part, prepared)
-    if page.is_long:
-        reverse = request.scan_index_forward is False
-        return Deferred(partial(selection.answer_in_the_end, page, bounds, reverse=reverse))
+    selection, page = engine.read_optimistically(_page, prepared)
     return selection.answer(page)
 
 
@@ -144,8 +140,8 @@ _Prepared = tuple[QueryRequest, Binding, CompiledCondition | None, KeyCondition 
 """A Query whose expressions are parsed as far as possible without the table, and whether it has options."""
 
 
-def _first_part(engine: Engine, prepared: _Prepared) -> tuple[Selection, RangePage, Bounds]:
-    """The page of a Query, or the first part of a long one, and its bounds."""
+def _page(engine: Engine, prepared: _Prepared) -> tuple[Selection, RangePage]:
+    """The page of a Query, whose records are not converted yet."""
     request, binding, filters, written, has_options = prepared
     table = open_table(engine, request.table_name)
     source = source_of(engine, table, request)
@@ -170,21 +166,25 @@ def _first_part(engine: Engine, prepared: _Prepared) -> tuple[Selection, RangePa
         refuse_key_filter(source, filters.attributes, request)
     selection = Selection(source, request, filters, projection, binding.values)
     # No variable refers to the entries, so their cursor closes before the lock is released.
+    briefly = this_thread.hands_over
     page = selection.reader.read(
         source.records(
             bounds, start, reverse=request.scan_index_forward is False, expected=request.limit
-        )
+        ),
+        briefly=briefly,
     )
-    return selection, page, bounds
+    if briefly and page.is_long:
+        raise TakesLong
+    return selection, page
 
 
 @action("Scan")
-def scan(engine: Engine, request: ScanRequest) -> Answer | Deferred:
+def scan(engine: Engine, request: ScanRequest) -> Answer:
     """Read all items of a table or an index in hash order, or one segment of them."""
     _check_scan(request)
     binding = Binding(request.expression_attribute_names, request.expression_attribute_values)
     filters = _filter(request, request.scan_filter, binding)
-    with engine.reading:
+    with engine.reading_beside as engine:
         table = open_table(engine, request.table_name)
         source = source_of(engine, table, request)
         if request.exclusive_start_key is not None:
@@ -197,9 +197,12 @@ def scan(engine: Engine, request: ScanRequest) -> Answer | Deferred:
         bounds = segment_bounds(request.segment, request.total_segments)
         start = scan_start(source, request, bounds)
         selection = Selection(source, request, filters, projection, binding.values)
-        page = selection.reader.read(source.records(bounds, start, expected=request.limit))
-    if page.is_long:
-        return Deferred(partial(selection.answer_in_the_end, page, bounds, reverse=False))
+        briefly = this_thread.hands_over
+        records = source.records(bounds, start, expected=request.limit)
+        page = selection.reader.read(records, briefly=briefly)
+        del records  # closes the cursor before the lock is released
+        if briefly and page.is_long:
+            raise TakesLong
     return selection.answer(page)
 
 
@@ -364,18 +367,9 @@ class Selection:
             matches=bound(filters, values),
             project=None if projection is None else projection.project,
             counting=request.select == "COUNT",
-            effort=0 if filters is None else filters.nodes,
+            nodes=0 if filters is None else filters.nodes,
             sizing=self.meter is not None or not is_plain,
         )
-
-    def answer_in_the_end(
-        self, page: RangePage, bounds: Bounds, *, reverse: bool
-    ) -> dict[str, Any]:
-        """The response for a page whose first part has been read. Any thread may call it."""
-        if page.reached is not None:
-            parts = page_in_parts(self.reader, self.source, bounds, page, reverse=reverse)
-            finish(self.source, parts)
-        return self.answer(page)
 
     def answer(self, page: RangePage) -> dict[str, Any]:
         """The members of the response for a page; converts the records to items first."""

@@ -16,37 +16,25 @@ from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin, 
 
 import msgspec
 
-from isotone.effort import LARGE_PIECE, give_way, spend, this_thread
 from isotone.errors import SerializationException
 from isotone.operations import request_validation, serialization, strict_json, table_lookup
+from isotone.operations.handing_over import MOST_REFUSED, hand_over_if
 from isotone.operations.request_grammar import StructureShape, shape_of
 from isotone.operations.request_members import ApiStructure
-from isotone.values.json_pieces import decode_in_pieces
 from isotone.values.request_body import REFUSED, read_json
 
 Request = TypeVar("Request", bound=ApiStructure)
 
 # msgspec crashes the process (SIGSEGV) if a thread uses a structure while another one compiles it.
 _COMPILING: Final = Lock()
-_READ: Final = 0.3  # microseconds per byte on the slow path
 
 
 def decode(shape: type[Request], body: bytes) -> Request:
     """The request in a JSON body. Raises the ApiError that the service would answer."""
     try:
-        if len(body) > LARGE_PIECE and this_thread.turn.gives_way:
-            return _decoded_in_pieces(shape, body)
         decoded: Request = decoders[shape].decode(body)
     except REFUSED:
         return converted(shape, _forgiven(shape, body))
-    return decoded
-
-
-def _decoded_in_pieces(shape: type[Request], body: bytes) -> Request:
-    """The request in a large body; other threads can work in between."""
-    decoders[shape]  # compiles it here; `msgspec.convert` would compile it without the lock
-    decoded: Request = msgspec.convert(decode_in_pieces(body), shape)
-    give_way()
     return decoded
 
 
@@ -94,7 +82,7 @@ def _forgiven(shape: type[ApiStructure], request: bytes | Mapping[str, Any]) -> 
 def typed(shape: type[ApiStructure], request: bytes | Mapping[str, Any]) -> dict[str, Any]:
     """The document of a request with the types of its structure, whatever other faults it has."""
     if isinstance(request, bytes):
-        spend(_READ * len(request))
+        hand_over_if(len(request) > MOST_REFUSED)
     given = read_json(request) if isinstance(request, bytes) else request
     if not isinstance(given, Mapping):
         raise SerializationException

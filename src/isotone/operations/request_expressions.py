@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from operator import attrgetter
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -36,7 +36,13 @@ from isotone.expressions import (
 )
 from isotone.expressions.messages import refused
 from isotone.operations.request_members import ApiStructure, member_name
-from isotone.values.attribute_validation import AttributeValue, Item, canonical_value
+from isotone.values.attribute_validation import (
+    AttributeValue,
+    Item,
+    Misshapen,
+    canonical_value,
+    measured,
+)
 
 Matches: TypeAlias = Callable[[Item], bool]
 Values: TypeAlias = Mapping[str, AttributeValue]
@@ -46,25 +52,13 @@ Compiled: TypeAlias = (
 WithValues = TypeVar("WithValues", CompiledCondition, CompiledUpdate, KeyCondition, SearchCondition)
 
 
-class Effort(Protocol):
-    """The cost of the expressions of a write."""
-
-    @property
-    def weight(self) -> int:
-        """How many of their functions read the whole item."""
-
-    @property
-    def work(self) -> int:
-        """How many bytes of the request's values they read."""
-
-
 VALUES_WITHOUT_EXPRESSIONS: Final = (
     "ExpressionAttributeValues can only be specified when using expressions"
 )
 
 
 class Binding:
-    """Compiles the expressions of a request, and checks them with its values. Also sums up their `Effort`."""
+    """Compiles the expressions of a request, and checks them with its values. `nodes` counts theirs."""
 
     __slots__ = (
         "_compiled",
@@ -72,10 +66,9 @@ class Binding:
         "_names",
         "_nested",
         "_placeholders",
+        "nodes",
         "size",
         "values",
-        "weight",
-        "work",
     )
 
     def __init__(
@@ -88,7 +81,7 @@ class Binding:
         self._compiled: tuple[Compiled, ...] = ()
         self._nested = False
         self.size = 0
-        self.weight = self.work = 0
+        self.nodes = 0
         self.values: dict[str, AttributeValue] = {}
         if self._placeholders:
             check_placeholders(names, values)
@@ -182,24 +175,30 @@ class Binding:
         """Add values in normal form."""
         for name, value in values:
             try:
-                self.values[name], size = canonical_value(value, self._level)
-            except ValidationException as error:
-                raise ValidationException(
-                    "ExpressionAttributeValues contains invalid value: "
-                    f"{error.message} for key {name}"
-                ) from None
+                self.values[name], size = measured(value, self._level)
+            except (Misshapen, ValidationException):
+                self._refuse(name, value)
+                raise
             self.size += size
         if self.size > limits.EXPRESSION_VALUES_SIZE:
             raise ValidationException(
                 "ExpressionAttributeValues size exceeds the maximum allowed size"
             )
 
+    def _refuse(self, name: str, value: Any) -> None:
+        """Raise the error for an invalid value."""
+        try:
+            canonical_value(value, self._level)
+        except ValidationException as error:
+            raise ValidationException(
+                f"ExpressionAttributeValues contains invalid value: {error.message} for key {name}"
+            ) from None
+
     def _checked(self, compiled: WithValues) -> WithValues:
         """An expression with checked values. The service checks one expression completely before the next."""
         self._compiled += (compiled,)
         self._nested = self._nested or bool(compiled.nested_attributes)
-        self.weight += compiled.weight
-        self.work += compiled.nodes * self.size
+        self.nodes += compiled.nodes
         compiled.check(self.values)
         return compiled
 

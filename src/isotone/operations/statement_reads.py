@@ -34,13 +34,11 @@ from isotone.expressions.partiql import (
     messages,
     plan_where,
 )
-from isotone.operations.action import Answer, Deferred
+from isotone.operations.action import Answer
 from isotone.operations.capacity import CapacityMeter, meter_for
+from isotone.operations.handing_over import hand_over_if, this_thread
 from isotone.operations.item_responses import (
-    LARGE,
     JsonItems,
-    Waiting,
-    completed,
     item_in_response,
 )
 from isotone.operations.item_validation import (
@@ -49,14 +47,13 @@ from isotone.operations.item_validation import (
     check_key_condition,
     requested_key,
 )
-from isotone.operations.long_reads import Parts, finish, first_part, page_in_parts
 from isotone.operations.query_and_scan import ScanRequest, Selection, source_of, start_position
 from isotone.values.attribute_validation import AttributeValue, Item
 
 Values = Mapping[str, AttributeValue]
 
 # items of a collection, after which other requests may read before the next one
-_SHORT: Final = 100
+_SHORT: Final = 2000  # records of several ranges that are copied within some milliseconds
 _EVERYTHING: Final[Bounds] = (b"", None)
 
 
@@ -79,9 +76,8 @@ def select_page(
     values: Values,
     request: ScanRequest,
     next_token: str | None,
-) -> Answer | Deferred:
-    """The answer to a SELECT (one item or one page), or a function that completes it. `request` has the limit and other
-    read options.
+) -> Answer:
+    """The answer to a SELECT (one item or one page). `request` has the limit and other read options.
 
     The checks have the service's order. The caller holds the engine's lock.
     """
@@ -277,21 +273,15 @@ def _missing(index: SecondaryIndex, nodes: Iterable[Any]) -> str:
 
 def _get(
     engine: Engine, table: StoredTable, select: Select, key: Item, request: ScanRequest
-) -> Answer | Deferred:
+) -> Answer:
     record = engine.store.get(table.tree, requested_key(table.keyspace, key)[0])
-    items: list[Any] = []
-    waiting: Waiting = []
-    if record is not None and select.columns is not None and size_of(record) > LARGE:
-        items.append(None)
-        waiting.append((items, 0, record, select.columns))
-    elif record is not None:
-        items.append(item_in_response(record, select.columns))
+    items = [] if record is None else [item_in_response(record, select.columns)]
     answer: dict[str, Any] = {"Items": items}
     if (meter := meter_for(request, table)) is not None:
         meter.read(size_of(record), consistent=bool(request.consistent_read))
         if type(meter) is CapacityMeter:
             answer["ConsumedCapacity"] = meter.report()
-    return completed(answer, waiting)
+    return answer
 
 
 # Ranges
@@ -339,7 +329,7 @@ def _read(
     request: ScanRequest,
     ranges: list[Bounds],
     position: StatementPosition,
-) -> dict[str, Any] | Deferred:
+) -> dict[str, Any]:
     """One page of the ranges, from a position on."""
     selection = Selection(source, request, key_plan.filter, select.columns, values)
     start = None if position.key is None else start_position(source, position.key)
@@ -348,48 +338,42 @@ def _read(
     limit = request.limit
     if len(ranges) > 1:
         limit = min(limit or limits.STATEMENT_COLLECTIONS_PAGE, limits.STATEMENT_COLLECTIONS_PAGE)
-    parts = _parts(selection, left, start, limit, reverse=descends)
-    first = first_part(parts)
-
-    def answer() -> dict[str, Any]:
-        pages = first or finish(source, parts)
-        number = position.range + len(pages) - 1
-        answer = _items(selection, pages)
-        last = pages[-1].last
-        if last is not None:
-            answer["LastEvaluatedKey"] = key = source.last_key(last)
-            answer["NextToken"] = _token(select, values, number, key)
-        elif len(pages) < len(left):
-            answer["NextToken"] = _token(select, values, number + 1, None)
-        return answer
-
-    is_short = first is not None and not any(page.is_long for page in first)
-    return answer() if is_short else Deferred(answer)
+    pages = _pages(selection, left, start, limit, reverse=descends)
+    answer = _items(selection, pages)
+    number = position.range + len(pages) - 1
+    last = pages[-1].last
+    if last is not None:
+        answer["LastEvaluatedKey"] = key = source.last_key(last)
+        answer["NextToken"] = _token(select, values, number, key)
+    elif len(pages) < len(left):
+        answer["NextToken"] = _token(select, values, number + 1, None)
+    return answer
 
 
-def _parts(
+def _pages(
     selection: Selection,
     ranges: Sequence[Bounds],
     start: bytes | None,
     limit: int | None,
     *,
     reverse: bool,
-) -> Parts[list[RangePage]]:
+) -> list[RangePage]:
     """Read a page of each range, until one is full or all have been read."""
     pages: list[RangePage] = []
-    size = 0
+    size = scanned = 0
+    briefly = this_thread.hands_over
+    reader = msgspec.structs.replace(selection.reader, limit=None, sizing=True)
     for bounds in ranges:
-        reader = msgspec.structs.replace(selection.reader, limit=limit, sizing=True)
-        page = reader.read(selection.source.records(bounds, start, reverse=reverse, expected=limit))
-        yield from page_in_parts(reader, selection.source, bounds, page, reverse=reverse)
+        records = selection.source.records(bounds, start, reverse=reverse, expected=limit)
+        page = reader.read(records, limit=limit, briefly=briefly)
         pages.append(page)
         size += page.size
+        scanned += page.scanned
+        hand_over_if(page.is_long or scanned > _SHORT)
         if page.last is not None or size > limits.QUERY_PAGE:
             break
         start = None
         limit = None if limit is None else limit - page.scanned
-        if page.scanned > _SHORT:
-            yield
     return pages
 
 

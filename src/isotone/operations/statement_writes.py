@@ -92,13 +92,13 @@ def change_of(
             if not update.attributes_written.isdisjoint(table.keyspace.names):
                 raise key_updated(table, update.attributes_written)
             matches = _if_present(demanded, absent=False)
-            change = update_change(table, key, update, values, matches, on_failure, statement)
+            change = update_change(table, key, update, values, matches, on_failure, statement.nodes)
         case DeleteStatement():
             wanted = None if demanded is None else _if_present(demanded, absent=True)
-            change = delete_change(table, key, wanted, on_failure, statement)
+            change = delete_change(table, key, wanted, on_failure, statement.nodes)
         case Exists():
             matches = _if_present(demanded, absent=False)
-            change = check_change(table, key, matches, on_failure, statement)
+            change = check_change(table, key, matches, on_failure, statement.nodes)
     check_scalar_keys(statement.expressions, table.schema.keys.names)
     return change
 

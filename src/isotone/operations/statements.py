@@ -10,7 +10,6 @@ from typing import Annotated, Any, Final
 from msgspec import Meta
 
 from isotone import limits
-from isotone.effort import unbounded
 from isotone.engine.engine import Engine
 from isotone.engine.layout import size_of
 from isotone.engine.table_indexes import StoredTable
@@ -33,18 +32,13 @@ from isotone.expressions.partiql import (
 )
 from isotone.expressions.partiql.statement_values import parameter
 from isotone.operations import transactions
-from isotone.operations.action import Answer, Deferred, action
+from isotone.operations.action import Answer, action
 from isotone.operations.batches import DUPLICATES
 from isotone.operations.capacity import CapacityMeter, Charged, add_capacity, meter_for_table
-from isotone.operations.item_responses import (
-    LARGE,
-    Waiting,
-    completed,
-    item_in_response,
-    returned,
-)
+from isotone.operations.handing_over import kept
+from isotone.operations.item_responses import item_in_response, returned
 from isotone.operations.item_writes import ItemChange, execute
-from isotone.operations.long_writes import can_be_interrupted, read_all
+from isotone.operations.long_writes import read_all
 from isotone.operations.query_and_scan import ScanRequest
 from isotone.operations.request_members import (
     ApiStructure,
@@ -140,7 +134,7 @@ def parsed(request: Requested, engine: Engine | None = None) -> AnyStatement:
 
 
 def _look_at_index(engine: Engine, table: str, index: str | None) -> None:
-    with engine.reading, suppress(ResourceNotFoundException):
+    with engine.reading_beside as engine, suppress(ResourceNotFoundException):
         check_index(named_table(engine, table), index)
 
 
@@ -148,7 +142,7 @@ def _look_at_index(engine: Engine, table: str, index: str | None) -> None:
 
 
 @action("ExecuteStatement", grouped=True)
-def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer | Deferred:
+def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer:
     """Run one statement: read a page, or write one item."""
     parameters = parameters_of(request)
     statement = parsed(request, engine)
@@ -164,7 +158,7 @@ def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer | Def
                 consistent_read=request.consistent_read,
                 return_consumed_capacity=request.return_consumed_capacity,
             )
-            with engine.reading:
+            with engine.reading_beside as engine:
                 table = named_table(engine, statement.table)
                 return select_page(engine, table, statement, values, reading, request.next_token)
         case InsertStatement() | UpdateStatement() | DeleteStatement():
@@ -211,7 +205,8 @@ class _BatchedStatement:
         self.key: bytes = b""
         self.change: ItemChange | None = None
         self.answer: dict[str, Any] = {}
-        self.waiting: Waiting = []
+        self.record: bytes | None = None
+        self.item: Any = None
 
     def parse(self) -> None:
         """Parse the parameters and the statement."""
@@ -238,10 +233,18 @@ class _BatchedStatement:
             self.change = change_of(self.table, self.statement, self.values, on_failure, target)
             self.key = self.change.key
 
+    def read(self, engine: Engine) -> None:
+        """Read the item of a SELECT."""
+        assert isinstance(self.statement, Select)
+        assert self.table is not None
+        self.record = engine.store.get(self.table.tree, self.key)
+        if self.record is not None:
+            self.item = item_in_response(self.record, self.statement.projection)
+
     def run(
         self, engine: Engine, meters: dict[str, Charged], mode: ReturnConsumedCapacity | None
     ) -> None:
-        """Read or write the item; counts what it consumes if that is reported."""
+        """Write the item, or answer with the one that was read; counts what it consumes if that is reported."""
         assert self.statement is not None
         assert self.table is not None
         name = self.statement.table
@@ -250,15 +253,9 @@ class _BatchedStatement:
         if meter is not None:
             meters[name] = meter
         if isinstance(self.statement, Select):
-            record = engine.store.get(self.table.tree, self.key)
             if meter is not None:
-                meter.read(size_of(record), consistent=bool(self.request.consistent_read))
-            projection = self.statement.projection
-            item = None
-            if record is not None and projection is not None and size_of(record) > LARGE:
-                self.waiting.append((self.answer, "Item", record, projection))
-            elif record is not None:
-                item = item_in_response(record, projection)
+                meter.read(size_of(self.record), consistent=bool(self.request.consistent_read))
+            item = self.item
         else:
             assert self.change is not None
             item = _written(engine, self.statement, self.change, meter)
@@ -287,7 +284,7 @@ class _BatchedStatement:
 
 
 @action("BatchExecuteStatement", grouped=True)
-def batch_execute_statement(engine: Engine, request: BatchExecuteStatement) -> Answer | Deferred:
+def batch_execute_statement(engine: Engine, request: BatchExecuteStatement) -> Answer:
     """Run up to 25 statements; each succeeds or fails on its own."""
     entries = [_BatchedStatement(statement) for statement in request.statements]
     for entry in entries:
@@ -296,18 +293,21 @@ def batch_execute_statement(engine: Engine, request: BatchExecuteStatement) -> A
     if len(kinds) > 1:
         raise ValidationException(messages.READ_AND_WRITE)
     meters: dict[str, Charged] = {}
-    with engine.writing if False in kinds else engine.reading:
+    with engine.writing if False in kinds else engine.reading_beside as engine:
         for entry in entries:
             entry.attempt(partial(entry.locate, engine))
         _refuse_duplicates(entries)
-        if can_be_interrupted():  # before any statement has written
+        if False in kinds:  # what takes long is found out before any statement has written
             read_all(engine, [entry.change for entry in entries])
-        with unbounded():
+        else:
+            for entry in entries:
+                entry.attempt(partial(entry.read, engine))
+        with kept():
             for entry in entries:
                 entry.attempt(partial(entry.run, engine, meters, request.return_consumed_capacity))
     answer: dict[str, Any] = {"Responses": [entry.answer for entry in entries]}
     add_capacity(answer, request.return_consumed_capacity, meters.values())
-    return completed(answer, [waiting for entry in entries for waiting in entry.waiting])
+    return answer
 
 
 def _refuse_duplicates(entries: Sequence[_BatchedStatement]) -> None:
@@ -320,7 +320,7 @@ def _refuse_duplicates(entries: Sequence[_BatchedStatement]) -> None:
 
 
 @action("ExecuteTransaction", grouped=True)
-def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer | Deferred:
+def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer:
     """Run up to 100 statements, all of them or none."""
     entries = statements_of(request)
     reads = [isinstance(statement, Select) for statement, _ in entries]
@@ -407,9 +407,9 @@ def _read_together(
     engine: Engine,
     request: ExecuteTransaction,
     entries: Sequence[tuple[AnyStatement, Values]],
-) -> Answer | Deferred:
+) -> Answer:
     """Read one item for each SELECT, all at the same moment."""
-    with engine.reading:
+    with engine.reading_beside as engine:
         readings = []
         for place, (statement, values) in enumerate(entries):
             assert isinstance(statement, Select)

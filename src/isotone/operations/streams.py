@@ -1,4 +1,4 @@
-"""The API of DynamoDB Streams: ListStreams, DescribeStream, GetShardIterator (iterators) and GetRecords.
+"""The API of DynamoDB Streams: its four actions, iterators, and a record's JSON (eventName, userIdentity of TTL).
 
 GetShardIterator returns an iterator, which contains the position of a reader. It is opaque to clients: the stream's
 ARN, a version, and a text with a checksum, so that forged or damaged texts are refused. GetRecords reads from an
@@ -132,7 +132,7 @@ def list_streams(engine: Engine, request: ListStreams) -> Answer:
     """The streams of one table or of all, including deleted tables, a page at a time."""
     limit = request.limit or limits.LIST_STREAMS
     after = request.exclusive_start_stream_arn or ""
-    with engine.reading:
+    with engine.reading_beside as engine:
         by_arn = {
             stream_arn(engine, stream): stream
             for stream in streams.known(engine, request.table_name)
@@ -178,7 +178,7 @@ def _check_filter_alone(request: DescribeStream) -> None:
 def describe_stream(engine: Engine, request: DescribeStream) -> Answer:
     """A stream's settings and its shards, oldest first, a page at a time."""
     limit = request.limit or limits.DESCRIBED_SHARDS
-    with engine.reading:
+    with engine.reading_beside as engine:
         stream = stream_of_arn(engine, request.stream_arn)
         shards = streams.shards(engine, stream)
     after = request.exclusive_start_shard_id or ""
@@ -220,7 +220,7 @@ def _described(shard: StreamShard) -> dict[str, Any]:
 def get_shard_iterator(engine: Engine, request: GetShardIterator) -> Answer:
     """A position in a shard, from which GetRecords reads."""
     arn = request.stream_arn
-    with engine.reading:
+    with engine.reading_beside as engine:
         stream = stream_of_arn(engine, arn, NO_STREAM)
         shard = shard_of(engine, stream, request.shard_id)
         sequence = _start(engine, stream, shard, request)
@@ -247,21 +247,21 @@ def get_records(engine: Engine, request: GetRecords) -> Answer:
             "The shard iterator has expired and can no longer be used to retrieve stream records. "
             "A shard iterator expires 15 minutes after it is retrieved using the GetShardIterator action."
         )
-    with engine.reading:
-        stream = stream_of_arn(engine, iterator.arn)
-        shard = streams.shard(engine, stream, iterator.shard)
+    with engine.reading_beside as reader:
+        stream = stream_of_arn(reader, iterator.arn)
+        shard = streams.shard(reader, stream, iterator.shard)
         if shard is None:
             raise ResourceNotFoundException(_NO_SHARD)
         _refuse_trimmed(shard, iterator.sequence)
         page = read_page(
-            engine,
+            reader,
             stream.tree,
             shard.number,
             iterator.sequence,
             request.limit,
             closed=shard.last is not None,
         )
-        stream_lag.note(engine, stream, shard, page.next)
+    stream_lag.note(engine, stream, shard, page.next)
     answer: dict[str, Any] = {
         "Records": [
             _shown(engine, stream, iterator.arn, sequence, record)

@@ -128,7 +128,7 @@ def describe_table(engine: Engine, request: DescribeTable) -> Answer:
 @action("ListTables")
 def list_tables(engine: Engine, request: ListTables) -> Answer:
     """The names of all tables in order, a page at a time."""
-    with engine.reading:
+    with engine.reading_beside as engine:
         names = sorted({**engine.catalog.tables, **engine.catalog.creating})
     first = 0
     if request.exclusive_start_table_name is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import Meta
@@ -22,14 +23,14 @@ from isotone.errors import (
     ValidationException,
 )
 from isotone.expressions import CompiledProjection
-from isotone.operations.action import Answer, Deferred, action
+from isotone.operations.action import Answer, action
 from isotone.operations.capacity import (
     CapacityMeter,
     add_capacity,
     collections_metrics,
     transaction_meters,
 )
-from isotone.operations.item_responses import LARGE, Waiting, completed, item_in_response
+from isotone.operations.item_responses import item_in_response
 from isotone.operations.item_validation import check_size, is_of_request, requested_key
 from isotone.operations.item_writes import (
     ItemChange,
@@ -159,7 +160,7 @@ Entry = ConditionCheck | Put | Delete | Update
 MakeChange = Callable[[StoredTable], ItemChange]
 Reason = dict[str, Any]
 
-_ENTRY_ACTIONS: Final = ("condition_check", "put", "update", "delete")
+_actions_of: Final = attrgetter("condition_check", "put", "update", "delete")
 _ONE_ITEM: Final = "Transaction request cannot include multiple operations on one item"
 _check_get: Final = checker(
     ExpressionParameters(expressions=("projection_expression",), without_any=True)
@@ -219,8 +220,10 @@ def _each(attempts: Iterable[Callable[[], Any]], reasons: dict[int, Reason]) -> 
     return results
 
 
-def _refuse_duplicates(located: Iterable[tuple[str, bytes] | None]) -> None:
+def _refuse_duplicates(located: Sequence[tuple[str, bytes] | None]) -> None:
     """Refuse two actions on the same item. Entries whose key does not fit are None."""
+    if len(set(located)) == len(located):
+        return
     known = [place for place in located if place is not None]
     if len(set(known)) < len(known):
         raise ValidationException(_ONE_ITEM)
@@ -230,7 +233,7 @@ def _refuse_duplicates(located: Iterable[tuple[str, bytes] | None]) -> None:
 
 
 @action("TransactGetItems")
-def transact_get_items(engine: Engine, request: TransactGetItems) -> Answer | Deferred:
+def transact_get_items(engine: Engine, request: TransactGetItems) -> Answer:
     """Read items of several tables at the same moment."""
     gets = [entry.get for entry in request.transact_items]
     for get in gets:
@@ -259,38 +262,35 @@ class TransactedRead(NamedTuple):
     projection: CompiledProjection | None
 
 
-def read_together(
-    engine: Engine, readings: Sequence[TransactedRead], mode: str | None
-) -> Answer | Deferred:
+def read_together(engine: Engine, readings: Sequence[TransactedRead], mode: str | None) -> Answer:
     """Read items at the same moment. A key that does not fit its table cancels the transaction."""
     responses: list[dict[str, Any]] = []
-    waiting: Waiting = []
+    sizes: list[int] = []
     total = 0
-    with engine.reading:
+    with engine.reading_beside as engine:
         keys = _keys(engine, readings)
-        names = (reading.table_name for reading in readings)
+        names = map(attrgetter("table_name"), readings)
         meters = transaction_meters(engine, names, mode, "Read")
         for reading, (tree, key) in zip(readings, keys, strict=True):
             record = engine.store.get(tree, key)
             size = size_of(record)
             total += size
-            if meters:
-                meters[reading.table_name].read(size, consistent=True)
+            sizes += (size,)
             response: dict[str, Any] = {}
             responses.append(response)
-            if record is None:
-                continue
-            if reading.projection is not None and size > LARGE:
-                waiting.append((response, "Item", record, reading.projection))
-            else:
+            if record is not None:
                 response["Item"] = item_in_response(record, reading.projection)
+        if meters:  # only now is it sure that nothing is handed over
+            for reading, size in zip(readings, sizes, strict=True):
+                meters[reading.table_name].read(size, consistent=True)
     if total > limits.TRANSACTION_SIZE:
         raise ValidationException(
             "Transaction can not exceed 4 MB: the aggregate size of the items in the transaction is too large"
         )
     answer: dict[str, Any] = {"Responses": responses}
-    add_capacity(answer, mode, meters.values())
-    return completed(answer, waiting) if waiting else answer
+    if meters:
+        add_capacity(answer, mode, meters.values())
+    return answer
 
 
 def _projection(get: Get) -> CompiledProjection | None:
@@ -319,8 +319,8 @@ def _keys(engine: Engine, readings: Sequence[TransactedRead]) -> list[tuple[str,
 @action("TransactWriteItems", grouped=True)
 def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
     """Execute up to 100 writes and checks on several tables, all of them or none."""
-    entries = [entry_of(item) for item in request.transact_items]
-    prepared = [_prepare(entry) for entry in entries]
+    entries = [*map(entry_of, request.transact_items)]
+    prepared = [*map(_prepare, entries)]
     tables = [entry.table_name for entry in entries]
     used = use_of(request.client_request_token, request.transact_items)
     with engine.writing:
@@ -413,8 +413,7 @@ def _check_parameters(
 
 def entry_of(item: TransactWriteItem) -> Entry:
     """The only action of an entry."""
-    present = [getattr(item, name) for name in _ENTRY_ACTIONS]
-    actions: list[Entry] = [entry for entry in present if entry is not None]
+    actions: list[Entry] = [*filter(None, _actions_of(item))]
     if not actions:
         raise ValidationException(
             "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request"
@@ -443,18 +442,24 @@ def _prepare(entry: Entry) -> MakeChange:
     if isinstance(entry, Put):
         item, size = canonical_item(entry.item)
         check_size(size)
-        return lambda table: put_change(table, item, size, matches, on_failure, binding)
+        return partial(
+            put_change,
+            item=item,
+            size=size,
+            matches=matches,
+            on_failure=on_failure,
+            nodes=binding.nodes,
+        )
     key, _ = canonical_item(entry.key)
+    make: Callable[..., ItemChange]
     match entry:
         case Delete():
-            return lambda table: delete_change(table, key, matches, on_failure, binding)
+            make = delete_change
         case Update():
-            return lambda table: update_change(
-                table, key, update, binding.values, matches, on_failure, binding
-            )
+            make = partial(update_change, update=update, values=binding.values)
         case ConditionCheck():
-            assert matches is not None
-            return lambda table: check_change(table, key, matches, on_failure, binding)
+            make = check_change
+    return partial(make, key=key, matches=matches, on_failure=on_failure, nodes=binding.nodes)
 
 
 def _changes(
@@ -466,7 +471,7 @@ def _changes(
     changes: list[ItemChange | None] = _each(
         [partial(make, table) for make, table in zip(prepared, tables, strict=True)], reasons
     )
-    fitting = [change for change in changes if change is not None]
+    fitting = [*filter(None, changes)]
     _refuse_duplicates([(change.table.name, change.key) for change in fitting])
     if reasons:
         first = min(reasons)

@@ -193,7 +193,7 @@ class JobKind(Generic[AnyJob]):
             page = jobs[:size]
             answer: dict[str, Any] = {self.listed: [self.summary(engine, job) for job in page]}
         if len(jobs) > len(page):
-            answer["NextToken"] = _token(page[-1].id)
+            answer["NextToken"] = page[-1].id.ljust(_WIDTH).encode().hex()
         return answer
 
     def _repeated(self, engine: Engine, request: dict[str, Any]) -> AnyJob | None:
@@ -245,10 +245,6 @@ TOKEN_IS_VALID: Final = ActionRule(
 """The rule on the place at which a list goes on."""
 
 _WIDTH: Final = 56  # characters; 112 in hexadecimal, the minimum of ListImports
-
-
-def _token(identity: str) -> str:
-    return identity.ljust(_WIDTH).encode().hex()
 
 
 def _id_in(token: str) -> str:

@@ -10,9 +10,9 @@ import threading
 from typing import Final
 
 from isotone.daemon import Daemon
-from isotone.effort import breathe, giving_way
 from isotone.engine.engine import Engine
 from isotone.engine.maintenance import IDLE_INTERVAL
+from isotone.engine.slices import breathe, in_background
 from isotone.errors import StorageBusy
 from isotone.exchange.objects import ObjectStoreClosed
 from isotone.operations import transfers
@@ -97,7 +97,7 @@ class TransferThreads:
     def _slice(self, engine: Engine, identity: str) -> float | None:
         """Do a slice; returns the seconds until the next one, or None if there is none."""
         try:
-            with giving_way():
+            with in_background():
                 more = transfers.step_job(engine, identity)
                 breathe()
         except ObjectStoreClosed:

@@ -5,12 +5,14 @@
 
 A line has neither secrets nor values of items: of an error only its name, as messages quote values. It is written when
 the request is answered. If it cannot be, because the disk is full, the request is answered all the same, and the line
-goes to the server's own log as an error: nothing is lost silently.
+goes to the server's own log as an error: nothing is lost silently. If the file was deleted, a new one is made.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
+import mmap
 import os
 import time
 from collections.abc import Sequence
@@ -76,6 +78,28 @@ def audit_output(target: str | PathLike[str]) -> OutputPath:
     )
 
 
+class TornLine:
+    """Whether the last line of a log is there in part, so that the next one must begin with a new line."""
+
+    __slots__ = ("_is_there",)
+
+    def __init__(self) -> None:
+        self._is_there: bytearray | mmap.mmap = bytearray(1)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it is."""
+        return self._is_there[0] != 0
+
+    @is_there.setter
+    def is_there(self, is_there: bool) -> None:
+        self._is_there[0] = is_there
+
+    def share(self) -> None:
+        """Let processes that are forked from now on see it, and say it."""
+        self._is_there = mmap.mmap(-1, 1)
+
+
 class AuditLog:
     """A file to which lines are added, or standard output.
 
@@ -86,7 +110,8 @@ class AuditLog:
         self._target = target
         self._clock = clock
         self._file = self._opened()
-        self._is_torn = self._ends_within_a_line()  # the last line is there in part
+        self._torn = TornLine()
+        self._torn.is_there = self._ends_within_a_line()
         self._second = (-1, "")
 
     def _opened(self) -> int:
@@ -108,6 +133,11 @@ class AuditLog:
         except PermissionError:
             return True  # it can be written and not read: an empty line is better than a torn one
 
+    def use(self, torn: TornLine) -> None:
+        """Write with others to the same log, who have torn its last line or not."""
+        torn.is_there = torn.is_there or self._torn.is_there
+        self._torn = torn
+
     def reopen(self) -> None:
         """Go on in the file that has the name now: the one until now may have been moved away."""
         try:
@@ -117,7 +147,12 @@ class AuditLog:
             return
         os.close(self._file)
         self._file = file
-        self._is_torn = self._ends_within_a_line()
+        self._torn.is_there = self._ends_within_a_line()
+
+    def _is_deleted(self) -> bool:
+        """Whether nobody will ever read what is written: the file has no name any more."""
+        is_named = self._file >= 0 and self._target != STANDARD_OUTPUT
+        return is_named and not os.fstat(self._file).st_nlink
 
     def close(self) -> None:
         """Close the file; lines that come later go to the server's log."""
@@ -149,10 +184,14 @@ class AuditLog:
         return f"{self._second[1]}.{milliseconds % 1000:03}Z"
 
     def _add(self, line: bytes) -> None:
+        if self._is_deleted():
+            self.reopen()
         try:
-            whole = b"\n" + line if self._is_torn else line
+            if self._is_deleted():
+                raise OSError(errno.ENOENT, "the file was deleted")
+            whole = b"\n" + line if self._torn.is_there else line
             written = os.write(self._file, whole)
-            self._is_torn = written < len(whole)
+            self._torn.is_there = written < len(whole)
             reason = "only a part of it was written"
         except OSError as error:
             written, whole, reason = 0, line, str(error.strerror)

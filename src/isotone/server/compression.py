@@ -5,7 +5,6 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
-from isotone.effort import A_BYTE, Postponed, spend, this_thread
 from isotone.errors import InternalServerError
 
 BODY_LIMIT: Final = 16 * 1024 * 1024
@@ -14,7 +13,6 @@ COMPRESSED_FROM: Final = 4096
 """Bytes of a response body; compressing a smaller one costs more than it saves."""
 
 _PIECE: Final = 64 * 1024  # bytes that are decompressed at once; zlib copies what follows a member
-_EFFORT: Final = 10.0  # microseconds to begin a member
 _CODINGS: Final = {b"gzip": 31, b"deflate": 15}
 """The codings of bodies, and zlib's number for each; the better known comes first."""
 
@@ -45,7 +43,7 @@ def _weight(parameters: bytes) -> float:
 
 
 def decompressed(encoding: bytes, body: bytes) -> bytes:
-    """The decompressed body, cut off at one byte over the limit. Raises `Postponed` if it is too large for this turn."""
+    """The decompressed body, cut off at one byte over the limit."""
     coding = encoding.strip().lower()
     if coding in (b"", b"identity"):
         return body
@@ -59,13 +57,12 @@ def decompressed(encoding: bytes, body: bytes) -> bytes:
 
 def _inflated(body: bytes, wbits: int) -> bytes:
     """The content of a compressed body, which may have several members; raises `zlib.error` if it is broken."""
-    most = int(max(1, min(BODY_LIMIT + 1, this_thread.turn.left / A_BYTE)))
+    most = BODY_LIMIT + 1
     parts: list[bytes] = []
     size = 0
     rest, inflate = memoryview(body), zlib.decompressobj(wbits)
     while size < most:
         piece = rest[:_PIECE]
-        spend(_EFFORT + len(piece) * A_BYTE)
         parts.append(inflate.decompress(piece, most - size))
         size += len(parts[-1])
         rest = rest[len(piece) - len(inflate.unused_data) :]
@@ -75,8 +72,6 @@ def _inflated(body: bytes, wbits: int) -> bytes:
             inflate = zlib.decompressobj(wbits)
         elif not rest and size < most:
             raise zlib.error("the body ends early")
-    if size <= BODY_LIMIT:
-        raise Postponed
     return b"".join(parts)
 
 

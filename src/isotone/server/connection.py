@@ -5,8 +5,8 @@ its head is there (`admission`).
 
 States: a connection reads a request, submits it, and writes the response. While a response is outstanding (a
 write waits for its group) or the peer does not read (the transport asked to pause), further pipelined requests
-wait in the backlog, and are then processed in order. So do those that are left when a connection's turn of the event loop
-is over: the other connections have theirs first. A connection that has sent its last response is *deaf*: it
+wait in the backlog, and are then processed in order. Requests that are left after a millisecond also wait, so that other
+connections get their turn. A connection that has sent its last response is *closing*: it
 discards further input, so that the peer can read the response before the socket closes.
 
 Errors stay within their connection: malformed bytes get a 400 and close it, a slow peer gets a 408, and a peer
@@ -27,24 +27,22 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 import httptools
 import msgspec
 
-from isotone.effort import Postponed, one_turn
 from isotone.server.admission import Admission
 from isotone.server.compression import BODY_LIMIT
 from isotone.server.dispatcher import LARGE_BODY, Dispatcher, Result
-from isotone.server.gate import Gate
 from isotone.server.metrics import EVERY, Observe
 from isotone.server.monitor import Monitor
 from isotone.server.pages import Visited, Visits
 from isotone.server.request import (
     SINGLE_HEADERS,
+    HeaderNames,
     Note,
     Read,
     Received,
     ServiceCall,
-    Spelling,
     by_lower_name,
+    known_header_names,
     read,
-    spellings,
 )
 from isotone.server.response import (
     BAD_REQUEST,
@@ -66,13 +64,15 @@ from isotone.server.response import (
     render_result,
 )
 
-if TYPE_CHECKING:  # it is installed only where it is wanted
+if TYPE_CHECKING:  # it is installed, or imported, only where it is wanted
+    from isotone.server.gate import Gate
     from isotone.server.telemetry import Telemetry
 
 HEAD_LIMIT: Final = 16 * 1024  # bytes of request line and headers
 _LARGE_ANSWER: Final = (
     128 * 1024
 )  # bytes; to compress more takes longer than a turn of the loop may
+_CODED_BODY: Final = 1024  # bytes that become at most a thousand times as many
 _LARGE_LENGTH: Final = 6  # digits of a Content-Length for which the budget of bodies is asked
 _BACKLOG_LIMIT: Final = 32  # pipelined requests beyond which no more are read
 _TURN: Final = 0.001  # seconds after which the pipelined requests of a connection wait for others
@@ -86,7 +86,7 @@ _Request: TypeAlias = ServiceCall | PlainResponse | HttpRefusal | Visited | Rece
 log = logging.getLogger("isotone.server")
 
 
-class Patience(msgspec.Struct, frozen=True):
+class ConnectionTimeouts(msgspec.Struct, frozen=True):
     """Time-outs of a connection in seconds; checked every `sweep` seconds."""
 
     head: float = 20.0  # for the headers of a request
@@ -106,13 +106,15 @@ class ServerConnection(asyncio.Protocol):
         "_blocked",
         "_bodies",
         "_body",
+        "_closing",
         "_counted",
-        "_deaf",
         "_dispatcher",
         "_every",
         "_fault",
         "_finishing",
         "_gate",
+        "_head_only",
+        "_header_names",
         "_headers",
         "_held",
         "_in_head",
@@ -131,7 +133,6 @@ class ServerConnection(asyncio.Protocol):
         "_received",
         "_repeated",
         "_requests",
-        "_spelling",
         "_telemetry",
         "_transport",
         "_turn_ends",
@@ -177,7 +178,7 @@ class ServerConnection(asyncio.Protocol):
         self._body: list[bytes] = []
         self.on_url = self._url.append
         self.on_body = self._body.append
-        self._spelling: Spelling
+        self._header_names: HeaderNames
         self._received = 0  # bytes since the last whole request
         self._is_large = False  # more than a head has arrived: of a request, or at once
         self._repeated = 0  # bytes of the head that are not in `_headers`
@@ -190,7 +191,8 @@ class ServerConnection(asyncio.Protocol):
         self._blocked = False
         self._turn_ends = 0.0
         self._finishing = False  # the next answer is the last one
-        self._deaf = False
+        self._head_only = False  # the last answer is that to a HEAD: it has no body
+        self._closing = False
         self._parser = httptools.HttpRequestParser(self)
 
     # Called by the transport
@@ -207,7 +209,7 @@ class ServerConnection(asyncio.Protocol):
         self._on_made(self)
 
     def data_received(self, data: bytes) -> None:
-        if self._deaf:
+        if self._closing:
             return
         received = self._received
         if not received:
@@ -224,7 +226,7 @@ class ServerConnection(asyncio.Protocol):
             self._refuse(BROKEN)
         except httptools.HttpParserError:
             self._refuse(BAD_REQUEST)
-        if self._is_large and self._received > HEAD_LIMIT and not self._deaf:
+        if self._is_large and self._received > HEAD_LIMIT and not self._closing:
             self._check_size()
 
     def eof_received(self) -> bool:
@@ -243,7 +245,7 @@ class ServerConnection(asyncio.Protocol):
         self._work_off_backlog()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._deaf = True
+        self._closing = True
         self._backlog.clear()
         # The parser and the bound methods refer to the connection: without them a body is freed at once.
         self._body.clear()
@@ -264,14 +266,14 @@ class ServerConnection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         self._in_head = False
         headers = self._headers
-        self._spelling = spelled = spellings[tuple(headers)]
-        length = headers.get(spelled.content_length, b"0")
+        self._header_names = header_names = known_header_names[tuple(headers)]
+        length = headers.get(header_names.content_length, b"0")
         if (
             self._is_large
             or self._fault is not None
             or len(length) >= _LARGE_LENGTH
-            or not spelled.host
-            or headers[spelled.host] not in self._known_hosts
+            or not header_names.host
+            or headers[header_names.host] not in self._known_hosts
         ):
             self._check_head(length)
 
@@ -287,7 +289,7 @@ class ServerConnection(asyncio.Protocol):
             self._refuse(HEAD_TOO_LARGE)
         else:
             self._admit()
-        if self._spelling.expect and not self._deaf and self._is_free():
+        if self._header_names.expect and not self._closing and self._is_free():
             self._ask_for_body()
 
     def _ask_for_body(self) -> None:
@@ -320,25 +322,29 @@ class ServerConnection(asyncio.Protocol):
             self._refuse(refusal)
 
     def on_message_complete(self) -> None:
-        if self._is_large and self._received > HEAD_LIMIT and not self._deaf:
+        if self._is_large and self._received > HEAD_LIMIT and not self._closing:
             self._count_body()
         parser = self._parser
-        if self._deaf or parser.should_upgrade():
+        if self._closing or parser.should_upgrade():
             return
         urls, headers, chunks = self._url, self._headers, self._body
         method = parser.get_method()
+        if (
+            method == b"HEAD"
+        ):  # answered like a GET, and last: an answer without its body needs no bookkeeping then
+            method, self._head_only = b"GET", True
         url = urls[0] if len(urls) == 1 else b"".join(urls)
         body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         request: _Request | None = None
         if self._visits is not None and not (url == b"/" and method == b"POST"):
             request = self._visits.visited(method, url, headers, body)
         if request is None:
-            spelled = self._spelling
-            if spelled.ordinary and len(body) <= LARGE_BODY and not self._notes:
-                request = self._read(method, url, headers, spelled, body)
+            header_names = self._header_names
+            if header_names.ordinary and len(body) <= LARGE_BODY and not self._notes:
+                request = self._read(method, url, headers, header_names, body)
             else:
-                request = self._read_soon(Received(method, url, headers, spelled, body))
-        keep_alive = parser.should_keep_alive()
+                request = self._read_soon(Received(method, url, headers, header_names, body))
+        keep_alive = parser.should_keep_alive() and not self._head_only
         urls.clear()
         headers.clear()
         chunks.clear()
@@ -365,12 +371,10 @@ class ServerConnection(asyncio.Protocol):
         self, received: Received
     ) -> ServiceCall | PlainResponse | HttpRefusal | Received:
         """What a request is; the request as it arrived if that takes long to find out."""
-        try:
-            with one_turn():
-                request = self._read(*received)
-        except Postponed:
+        most = _CODED_BODY if received.header_names.is_coded else LARGE_BODY
+        if len(received.body) > most:
             return received._replace(headers=dict(received.headers))
-        return self._after_reading(request, received)
+        return self._after_reading(self._read(*received), received)
 
     def _after_reading(
         self, request: ServiceCall | PlainResponse | HttpRefusal, received: Received
@@ -457,10 +461,12 @@ class ServerConnection(asyncio.Protocol):
             self._visits.start(request, self._answer_with_page)
         elif type(request) is Received:
             self._read_later(request, keep_alive)
-        elif request is METRICS:
+        elif request is METRICS or (
+            self._monitor.asks_others and (request is HEALTH or request is HOT_KEYS)
+        ):
             self._outstanding = ORDINARY, keep_alive, "", 0.0
             peer = self._transport.get_extra_info("peername")
-            self._monitor.scrape(peer, self._answer_with_page)
+            self._monitor.page_later(request, peer, self._answer_with_page)
         elif type(request) is HttpRefusal:
             if request.error.status >= 500:
                 log.error("a request was refused: %s", request.error)
@@ -531,6 +537,8 @@ class ServerConnection(asyncio.Protocol):
             self._transport.abort()
         if self._transport.is_closing():
             return
+        if self._head_only and not keep_alive:
+            response = response.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
         self._transport.write(response)
         if not keep_alive:
             self._end()
@@ -604,7 +612,7 @@ class ServerConnection(asyncio.Protocol):
 
     def _refuse(self, page: PlainResponse) -> None:
         """Answer with an error page, after the requests before it, and close. The first refusal counts."""
-        if self._deaf:
+        if self._closing:
             return
         self._body.clear()
         if self._gate is not None:
@@ -613,11 +621,11 @@ class ServerConnection(asyncio.Protocol):
             self._start(page, keep_alive=False)
         else:
             self._backlog.append((page, False))
-        self._deaf = True
+        self._closing = True
 
     def _end(self) -> None:
         """Close after the last response, with time for the peer to read it."""
-        self._deaf = True
+        self._closing = True
         self._backlog.clear()
         self._quiet = 0.0
         if self._received and self._transport.can_write_eof():
@@ -641,7 +649,7 @@ class ServerConnection(asyncio.Protocol):
         """Close immediately."""
         self._transport.abort()
 
-    def sweep(self, seconds: float, patience: Patience) -> None:
+    def sweep(self, seconds: float, timeouts: ConnectionTimeouts) -> None:
         """Count time without activity, and close the connection after its time-out.
 
         A client that reads its answer, however slowly, is active.
@@ -654,17 +662,17 @@ class ServerConnection(asyncio.Protocol):
             if unread != self._unread:
                 self._quiet = 0.0
             self._unread = unread
-            if self._quiet > patience.stalled:
+            if self._quiet > timeouts.stalled:
                 self._transport.abort()
-        elif self._deaf or self._transport.is_closing():
+        elif self._closing or self._transport.is_closing():
             if self._unread:  # the client has only just read the rest
                 self._unread, self._quiet = 0, 0.0
-            if self._quiet > patience.farewell:
+            if self._quiet > timeouts.farewell:
                 self._transport.abort()
         elif self._received:
-            if self._quiet > (patience.head if self._in_head else patience.request):
+            if self._quiet > (timeouts.head if self._in_head else timeouts.request):
                 self._refuse(TIMED_OUT)
-        elif self._quiet > patience.idle:
+        elif self._quiet > timeouts.idle:
             self._transport.close()
 
 

@@ -1,4 +1,4 @@
-"""Runs requests: writes that `operations/api` groups, in one commit for each event-loop turn; long ones in a thread.
+"""Collects the writes of an event-loop turn into one commit, runs other requests at once, and hands long ones elsewhere.
 
 A write is acknowledged once it is on disk, and a sync costs the same for one write as for a hundred. So all
 writes of items that arrive in one turn of the event loop, on any connection, are committed as one group and
@@ -8,9 +8,8 @@ server, the larger the groups.
 While another process writes to the file, a group waits for it in a thread of its own, and the writes that arrive
 meanwhile wait to be the next group. Reads go on.
 
-A Query or a Scan with much to filter reads its records at once, in one snapshot. What is left needs no database: a
-thread does it, one such read after the other, while the loop serves other requests and signals. So does that thread
-decode what is large, and execute writes whose conditions go through large items.
+What may take long runs in another process (`lanes`), or in a thread where there are none. The service knows it by the
+shape of a request, or raises `TakesLong` before it has done anything.
 """
 
 from __future__ import annotations
@@ -21,29 +20,31 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, Final, Generic, Literal, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
 from isotone.daemon import Daemon
-from isotone.effort import Rest, Wait
 from isotone.errors import (
     ApiError,
     ConnectionFailed,
     InternalServerError,
     IsotoneError,
     StorageBusy,
+    TakesLong,
 )
 from isotone.server.exposition import Labels
 from isotone.server.metrics import Metrics
-from isotone.server.policies import PolicyQuery
 from isotone.server.request import ServiceCall
+
+if TYPE_CHECKING:  # most servers have no users
+    from isotone.server.policies import PolicyQuery
 
 Result = bytes | ApiError | ConnectionFailed
 """What a request is answered with. `ConnectionFailed` breaks the connection: a fault that a test ordered."""
 
-Results = Sequence[bytes | Exception | Rest]
-"""What came of each request of a group; a function does what is left of one, in any thread."""
+Results = Sequence[bytes | Exception]
+"""What came of each request of a group; `TakesLong` if it has to be executed elsewhere."""
 
 See = Callable[[str, bytes, str], object]
 """Sees an action, its body and its region before it runs."""
@@ -59,9 +60,8 @@ T = TypeVar("T")
 Address = tuple[str, int]
 """The host and the port of a node."""
 
-_ONE_TURN: Final = Wait.ONE_TURN  # looking up an attribute of an Enum takes longer
-LARGE_BODY: Final = 64 * 1024  # bytes of a request that take milliseconds to decode
-_LARGE_WRITE: Final = 128 * 1024  # the same of a write, which would rather be in a group
+LARGE_BODY: Final = 64 * 1024  # bytes of a request that take a millisecond to read
+_SHORT_BODY: Final = 1024  # bytes of a request that is not long by its body
 _LARGE_GROUP: Final = (
     128 * 1024
 )  # bytes of the writes of a group, beyond which others are served before the next one
@@ -72,20 +72,11 @@ log = logging.getLogger("isotone.server")
 class Service(Protocol):
     """What the server needs from a database; `backends.embedded.Database` implements it."""
 
-    @overload
-    def send(
-        self,
-        operation: str,
-        body: bytes,
-        wait: Literal[Wait.FULLY, Wait.GIVING_WAY] = ...,
-        region: str = "",
-    ) -> bytes: ...
-    @overload
-    def send(self, operation: str, body: bytes, wait: Wait, region: str = "") -> bytes | Rest:
-        """The answer to a request that is signed for a region; a function that does the rest if `wait` is over before."""
+    def send(self, operation: str, body: bytes, region: str = "") -> bytes:
+        """The answer to a request that is signed for a region."""
 
-    def send_many(self, requests: Requests, wait: Wait, region: str = "") -> Results:
-        """The results of requests to a region, which are committed together; functions for those that take too long."""
+    def send_many(self, requests: Requests, region: str = "") -> Results:
+        """The results of requests to a region, which are committed together."""
 
     def health(self) -> str:
         """Why the service cannot read or write now; empty if it can."""
@@ -102,21 +93,20 @@ class Service(Protocol):
     def allow_waiting(self, allowed: bool) -> None:
         """Whether calls of this thread may take long.
 
-        If not, they raise `StorageBusy` at once while another process writes, and those that wait for `ONE_TURN` leave long
-        work to functions.
+        If not, they raise `StorageBusy` at once while another process writes, and `TakesLong` for what computes for long.
         """
 
     def is_grouped(self, operation: str, body: bytes) -> bool: ...
+
+    def is_long(self, operation: str, body: bytes) -> bool:
+        """Whether a request takes long by its action and its bytes; others may still turn out to do so."""
 
     @property
     def account(self) -> str:
         """The account in ARNs."""
 
     def accesses(self, operation: str, body: bytes, region: str = "") -> Sequence[PolicyQuery]:
-        """What a request to a region needs permission for; raises the service's error for one that cannot be read.
-
-        In `effort.one_turn` it may raise `Postponed`, and so may the values of condition keys.
-        """
+        """What a request to a region needs permission for; raises the service's error for one that cannot be read."""
 
     def has_policies(self, operation: str, region: str = "") -> bool:
         """Whether the policy of a resource may forbid a request even to an unlimited user."""
@@ -124,6 +114,21 @@ class Service(Protocol):
     def start_maintenance(self) -> None: ...
 
     def close(self) -> None: ...
+
+
+class FrontService(Service, Protocol):
+    """What one of several processes needs that serve the same file, and of which only one writes."""
+
+    def is_read(self, operation: str, body: bytes) -> bool:
+        """Whether a request changes nothing."""
+
+
+class LongCalls(Protocol):
+    """Runs calls that may take long, elsewhere."""
+
+    def run(self, call: ServiceCall, deliver: Deliver) -> None: ...
+
+    def stop(self) -> None: ...
 
 
 class Dispatcher:
@@ -149,7 +154,12 @@ class Dispatcher:
         self._waiting_calls: Thread[Result] = Thread(loop, "isotone-waiting-calls")
         self._waiting_groups: Thread[Results] = Thread(loop, "isotone-waiting-groups")
         self._waiting = 0  # groups
+        self._lanes: LongCalls | None = None
         self._may_wait(False)
+
+    def use_lanes(self, lanes: LongCalls) -> None:
+        """Hand what may take long to other processes from now on."""
+        self._lanes = lanes
 
     def watch(self, see: See | None) -> None:
         """Let a function see each request before it runs; None ends it."""
@@ -176,48 +186,53 @@ class Dispatcher:
             log.debug("%s, %d bytes", call.operation, len(call.body))
         if self._see is not None:
             self._see(call.operation, call.body, call.region)
+        size = len(call.body)
+        if size > _SHORT_BODY and self._service.is_long(call.operation, call.body):
+            self._do_long(call, deliver)
+            return None
         if self._service.is_grouped(call.operation, call.body):
-            size = len(call.body)
-            if size > _LARGE_WRITE:
-                self._do_long(self._sending(call, Wait.GIVING_WAY), call, deliver)
-                return None
             if not self._group and not self._waiting:
                 self._loop.call_soon(self.run_group)
             self._group.append((call, deliver))
             self._group_size += size
             return None
-        if len(call.body) > LARGE_BODY:
-            self._do_long(self._sending(call, Wait.GIVING_WAY), call, deliver)
-            return None
         try:
-            result = self._service.send(call.operation, call.body, _ONE_TURN, call.region)
+            return self._service.send(call.operation, call.body, call.region)
+        except TakesLong:
+            self._do_long(call, deliver)
+            return None
         except StorageBusy:
             self._waiting_calls.run(partial(self.run, call), deliver)
             return None
         except Exception as error:  # noqa: BLE001 - an error must not end the connection
             return logged_failure(error, call.operation)
-        if isinstance(result, bytes):
-            return result
-        self._do_long(result, call, deliver)
-        return None
 
-    def _do_long(self, rest: Rest, call: ServiceCall, deliver: Deliver) -> None:
-        """Do the rest of a request in the thread for long work."""
+    def _do_long(self, call: ServiceCall, deliver: Deliver) -> None:
+        """Execute a request in a lane, or in the thread for long work."""
         self._metrics.long_work += 1
-        self.run_long(partial(_outcome, rest, call.operation), deliver)
+        if self._lanes is not None:
+            self._lanes.run(call, deliver)
+        else:
+            self.run_in_thread(call, deliver)
+
+    def run_in_thread(self, call: ServiceCall, deliver: Deliver) -> None:
+        """Execute a long request in the thread for long work."""
+        self.run_long(partial(self.run, call), deliver)
 
     def stop(self) -> None:
-        """End the threads, which need not finish."""
+        """End the threads and the lanes, which need not finish."""
+        if self._lanes is not None:
+            self._lanes.stop()
         for thread in (self._long_work, self._waiting_calls, self._waiting_groups):
             thread.stop()
         self._may_wait(True)
 
     def run(self, call: ServiceCall) -> Result:
         """Run a call now."""
-        return _outcome(self._sending(call, Wait.FULLY), call.operation)
-
-    def _sending(self, call: ServiceCall, wait: Literal[Wait.FULLY, Wait.GIVING_WAY]) -> Rest:
-        return partial(self._service.send, call.operation, call.body, wait, call.region)
+        try:
+            return self._service.send(call.operation, call.body, call.region)
+        except Exception as error:  # noqa: BLE001 - an error must not end the connection, or the thread
+            return logged_failure(error, call.operation)
 
     def _may_wait(self, allowed: bool) -> None:
         self._service.allow_waiting(allowed)
@@ -275,10 +290,10 @@ class Dispatcher:
         for (call, deliver), result in zip(group, results, strict=True):
             if isinstance(result, bytes):
                 deliver(result)
-            elif isinstance(result, Exception):
-                deliver(logged_failure(result, call.operation))
+            elif isinstance(result, TakesLong):
+                self._do_long(call, deliver)
             else:
-                self._do_long(result, call, deliver)
+                deliver(logged_failure(result, call.operation))
 
     def _results_in_the_end(self, region: str, requests: Requests) -> Results:
         try:
@@ -289,7 +304,7 @@ class Dispatcher:
     def _results(self, region: str, requests: Requests) -> Results:
         """The results of a group; raises `StorageBusy` if another process is writing and this thread may not wait."""
         try:
-            return self._service.send_many(requests, _ONE_TURN, region)
+            return self._service.send_many(requests, region)
         except StorageBusy:
             raise
         except Exception as error:  # noqa: BLE001 - what was committed is unknown, so all requests fail
@@ -334,14 +349,6 @@ class Thread(Generic[T]):
             with contextlib.suppress(RuntimeError):  # the loop has been closed
                 self._loop.call_soon_threadsafe(answer, result)
             del entry, call, answer, result  # or it would hold them until the next call
-
-
-def _outcome(finish: Rest, operation: str) -> Result:
-    """The answer of a request, or its error, which is logged if it is the server's fault."""
-    try:
-        return finish()
-    except Exception as error:  # noqa: BLE001 - an error must not end the connection, or the thread
-        return logged_failure(error, operation)
 
 
 class ThreadedDispatcher(Dispatcher):

@@ -1,6 +1,6 @@
 """Checks users before the dispatcher runs a request, writes the audit log, and reloads users.
 
-With credentials it verifies each signature, and asks what its user may do: what it refuses is not decompressed, not
+With credentials it verifies each signature, and checks what its user may do: what it refuses is not decompressed, not
 decoded, and reaches no database. What takes long to ask is asked in the thread for long work. A server with neither
 credentials nor an audit log has no gate.
 """
@@ -17,12 +17,16 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 
 from isotone.clock import Clock
-from isotone.effort import Postponed, giving_way, one_turn
-from isotone.errors import ApiError, ConnectionFailed, UnrecognizedClientException, UsageError
-from isotone.server.audit import AuditEntry, AuditLog, tables_of
+from isotone.errors import (
+    ApiError,
+    ConnectionFailed,
+    TakesLong,
+    UnrecognizedClientException,
+    UsageError,
+)
+from isotone.server.audit import AuditEntry, AuditLog, TornLine, tables_of
 from isotone.server.auth import parse_signature
 from isotone.server.dispatcher import (
-    LARGE_BODY,
     Address,
     Deliver,
     Dispatcher,
@@ -53,7 +57,7 @@ _AWS_CHUNKED: Final = b"aws-chunked"
 log = logging.getLogger("isotone.server")
 
 
-class Door:
+class Authenticator:
     """The users of a credentials file: whose requests they are, and what they may do."""
 
     def __init__(self, credentials: str | PathLike[str], clock: Clock) -> None:
@@ -90,7 +94,7 @@ class Door:
         caller = Caller(found.login.key.access_key_id, found.login.name, source, secure)
         return caller, found.region, found.body
 
-    def asks(self, caller: Caller | None) -> bool:
+    def needs_check(self, caller: Caller | None) -> bool:
         """Whether what a caller may do is limited. Raises the service's error for an unknown user."""
         if caller is None or caller.user not in self._permissions:  # removed meanwhile
             raise UnrecognizedClientException(UNKNOWN_KEY)
@@ -127,20 +131,25 @@ class Gate:
         self,
         dispatcher: Dispatcher,
         service: Service,
-        door: Door | None,
+        authenticator: Authenticator | None,
         audit: AuditLog | None,
     ) -> None:
         self._dispatcher = dispatcher
         self._service = service
-        self._door = door
+        self._authenticator = authenticator
         self._audit = audit
 
     def reload(self) -> None:
         """Read the credentials again, and open the audit log again."""
-        if self._door is not None:
-            self._door.reload()
+        if self._authenticator is not None:
+            self._authenticator.reload()
         if self._audit is not None:
             self._audit.reopen()
+
+    def share_log(self, torn: TornLine) -> None:
+        """Write to the audit log with other processes."""
+        if self._audit is not None:
+            self._audit.use(torn)
 
     def stop(self) -> None:
         """Close the audit log."""
@@ -151,9 +160,9 @@ class Gate:
 
     def reader(self, transport: asyncio.BaseTransport) -> Read:
         """What reads the requests of a connection."""
-        if self._door is None:
+        if self._authenticator is None:
             return read
-        verify = partial(self._door.verified, _source(transport), _is_secure(transport))
+        verify = partial(self._authenticator.verified, _source(transport), _is_secure(transport))
         return partial(read_verified, verify=verify)
 
     def notes(self, transport: asyncio.BaseTransport) -> list[Note]:
@@ -198,50 +207,47 @@ class Gate:
     def submit(self, call: ServiceCall, deliver: Deliver) -> Result | None:
         """The result of a request, as `Dispatcher.submit` returns it; the service's error if its user may not do it."""
         try:
-            asks = self._asks(call)
+            needs_check = self._needs_check(call)
         except ApiError as error:
             return self._go_on(call, deliver, Permit(refused=error))
         except Exception as error:  # noqa: BLE001 - an error must not end the connection, nor let anybody in
             return self._go_on(call, deliver, Permit(refused=logged_failure(error, call.operation)))
-        if not asks and self._audit is None:
+        if not needs_check and self._audit is None:
             return self._dispatcher.submit(call, deliver)
-        if len(call.body) <= LARGE_BODY:
+        if not self._service.is_long(call.operation, call.body):
             try:
-                with one_turn():
-                    permit = self._permit(call, asks)
-                return self._go_on(call, deliver, permit)
-            except Postponed:
+                permit = self._permit(call, needs_check)
+            except TakesLong:
                 pass
-        look_up = partial(self._permit_elsewhere, call, asks)
+            else:
+                return self._go_on(call, deliver, permit)
+        look_up = partial(self._permit, call, needs_check)
         self._dispatcher.run_long(look_up, partial(self._go_on_later, call, deliver))
         return None
 
-    def _asks(self, call: ServiceCall) -> bool:
+    def _needs_check(self, call: ServiceCall) -> bool:
         """Whether the permissions of the user have to be checked."""
-        return self._door is not None and (
-            self._door.asks(call.caller) or self._service.has_policies(call.operation, call.region)
+        return self._authenticator is not None and (
+            self._authenticator.needs_check(call.caller)
+            or self._service.has_policies(call.operation, call.region)
         )
 
-    def _permit_elsewhere(self, call: ServiceCall, asks: bool) -> Permit:
-        with giving_way():
-            return self._permit(call, asks)
-
-    def _permit(self, call: ServiceCall, asks: bool) -> Permit:
-        """What a request needs permission for, and whether its user has it. Raises `Postponed` if that takes too long."""
+    def _permit(self, call: ServiceCall, needs_check: bool) -> Permit:
+        """What a request needs permission for, and whether its user has it. Raises `TakesLong` if that does."""
         needed: Sequence[PolicyQuery] = ()
         refused: ApiError | ConnectionFailed | None = None
         try:
             needed = self._service.accesses(call.operation, call.body, call.region)
-            if asks and self._door is not None:
-                self._door.check(call, self._service.account, needed)
-        except Postponed:
+            if needs_check and self._authenticator is not None:
+                self._authenticator.check(call, self._service.account, needed)
+        except TakesLong:
             raise
         except ApiError as error:  # also of a request that cannot be read, and so does nothing
             refused = error
         except Exception as error:  # noqa: BLE001 - as in `submit`
             refused = logged_failure(error, call.operation)
         # For the log alone it was only looked up: the service answers, with the error in its own words.
-        return Permit(needed, refused if asks else None)
+        return Permit(needed, refused if needs_check else None)
 
     def _go_on(self, call: ServiceCall, deliver: Deliver, permit: Permit) -> Result | None:
         """Submit a request whose permit is known, or refuse it."""

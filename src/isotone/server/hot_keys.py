@@ -10,19 +10,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from random import random
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
-from isotone.effort import one_turn
 from isotone.errors import IsotoneError
 from isotone.server.dispatcher import LARGE_BODY, See
-from isotone.server.policies import PolicyQuery
+
+if TYPE_CHECKING:  # most servers have no users
+    from isotone.server.policies import PolicyQuery
 
 _PATIENCE: Final = 15.0  # seconds without a question after which nothing is counted any more
 _LOOKS: Final = 250  # requests of a second that are looked at, about
 _MOST_KEYS: Final = 4096  # that are counted at once; the rarest are forgotten
-_SHOWN: Final = 200
+SHOWN: Final = 200
 _WRITES: Final = ("Put", "Update", "Delete", "BatchWrite", "PartiQLInsert", "PartiQLUpdate", "PartiQLDelete")  # fmt: skip
 
 
@@ -30,6 +31,8 @@ class KeyLookup(Protocol):
     """What knows the keys of a request: the service of the server."""
 
     def accesses(self, operation: str, body: bytes, region: str = "") -> Sequence[PolicyQuery]: ...
+
+    def is_long(self, operation: str, body: bytes) -> bool: ...
 
 
 class HotKeys:
@@ -55,7 +58,7 @@ class HotKeys:
             self._reset()
             self._watch(self._see)
         self._until = now + _PATIENCE
-        used = sorted(self._counts.items(), key=lambda each: -sum(each[1]))[:_SHOWN]
+        used = sorted(self._counts.items(), key=lambda each: -sum(each[1]))[:SHOWN]
         return msgspec.json.encode(
             {
                 "seconds": round(now - self._began, 3),
@@ -79,18 +82,21 @@ class HotKeys:
             self._every = max(1, self._in_second // _LOOKS)
             self._second, self._in_second = int(now), 0
         self._in_second += 1
-        if len(body) <= LARGE_BODY and (self._every == 1 or random() * self._every < 1):
+        if (
+            (self._every == 1 or random() * self._every < 1)
+            and len(body) <= LARGE_BODY
+            and not self._service.is_long(operation, body)
+        ):
             self._looked_at += 1
             self._look(operation, body, region)
 
     def _look(self, operation: str, body: bytes, region: str) -> None:
         try:
-            with one_turn():
-                for access in self._service.accesses(operation, body, region):
-                    place = 1 if access.action.startswith(_WRITES) else 0
-                    _, _, name = access.resource.partition(":table/")
-                    for key in access.values("leadingkeys") or ():
-                        self._count((name, key), place)
+            for access in self._service.accesses(operation, body, region):
+                place = 1 if access.action.startswith(_WRITES) else 0
+                _, _, name = access.resource.partition(":table/")
+                for key in access.values("leadingkeys") or ():
+                    self._count((name, key), place)
         except (IsotoneError, KeyError, ValueError, TypeError):
             return  # it takes long, or is answered with its fault
 

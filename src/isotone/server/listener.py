@@ -1,4 +1,4 @@
-"""Listens on an address, which must not be open without credentials; shuts down gracefully; reloads on SIGHUP.
+"""Listens on an address and announces its URL; refuses one open to others without credentials; stops; reloads on SIGHUP.
 
 A shutdown stops accepting, answers all received requests, closes the connections and then the service.
 A connection that does not finish within the grace period is aborted.
@@ -26,22 +26,23 @@ from isotone.daemon import Daemon
 from isotone.errors import UsageError
 from isotone.server.admission import Admission, admission_for
 from isotone.server.audit import AuditLog
-from isotone.server.connection import Patience, ServerConnection
+from isotone.server.connection import ConnectionTimeouts, ServerConnection
 from isotone.server.dispatcher import Address, Dispatcher, Service, ThreadedDispatcher
-from isotone.server.gate import Door, Gate
 from isotone.server.hot_keys import HotKeys
 from isotone.server.monitor import BODY_BUDGET, Monitor
 from isotone.server.pages import Pages, Visits
 from isotone.server.tls import certificate
 from isotone.shown_signature import shown
 
-if TYPE_CHECKING:  # it is installed only where it is wanted
+if TYPE_CHECKING:  # they are installed, or imported, only where they are wanted
+    from isotone.server.gate import Authenticator, Gate
+    from isotone.server.lane_process import LaneKeeper
     from isotone.server.telemetry import Telemetry
 
-_GRACE: Final = 5.0  # seconds that a shutdown waits for unfinished requests
+GRACE: Final = 5.0  # seconds that a shutdown waits for unfinished requests
 _BACKLOG: Final = 1024  # connections that the kernel queues
 _MOST_CONNECTIONS: Final = 4096
-_SWITCH_INTERVAL: Final = (
+SWITCH_INTERVAL: Final = (
     0.0005  # seconds after which a thread gives Python's lock back to the event loop
 )
 _SPARE_FILES: Final = 64  # file descriptors reserved for the database
@@ -53,6 +54,7 @@ class ServerOptions(TypedDict, total=False):
     """The options of a server, as keywords; `serve` says what most of them mean."""
 
     threaded: bool
+    workers: int  # processes that speak HTTP for a file; 1 is a server in this process alone
     nodes: Sequence[Address]
     allow_hosts: Sequence[str]
     allow_origins: Sequence[str]
@@ -66,7 +68,9 @@ class ServerOptions(TypedDict, total=False):
     access_log: bool
     metrics_for_all: bool
     otel: bool
-    patience: Patience | None  # the time-outs of connections
+    # What starts processes for long requests. The service must have its file in common with them.
+    lanes: LaneKeeper | None
+    timeouts: ConnectionTimeouts | None  # the time-outs of connections
     most_connections: int | None  # by default as many as there are file descriptors for
     clock: Clock | None  # of signatures and the audit log
 
@@ -85,32 +89,25 @@ class Listener:
         self._loop = asyncio.get_running_loop()
         self._connections: set[ServerConnection] = set()
         self._service = service
-        dispatcher = ThreadedDispatcher if options.get("threaded") else Dispatcher
-        self._monitor = Monitor(
-            service,
-            self._loop,
-            lambda: len(self._connections),
-            body_budget=options.get("body_budget", BODY_BUDGET),
-            access_log=options.get("access_log", False),
-            metrics_for_all=options.get("metrics_for_all", False),
-            names_tables=credentials is None,
-        )
-        nodes = options.get("nodes", ())
-        self._dispatcher = dispatcher(service, self._loop, nodes, self._monitor.metrics)
+        self._options = options
+        self._monitor = self._new_monitor()
+        self._dispatcher = self._new_dispatcher()
+        if (keeper := options.get("lanes")) is not None:
+            from isotone.server.lanes import use_lanes
+
+            use_lanes(self._dispatcher, service, keeper, options.get("workers", 1))
         if credentials is None:
             self._monitor.hot_keys = HotKeys(service, self._dispatcher.watch)
         self._visits = None if pages is None else Visits(pages, self._loop)
         self._certificate = certificate(options.get("tls_cert"), options.get("tls_key"))
-        door, audit = _checks_of(options)
-        self._gate = Gate(self._dispatcher, service, door, audit) if door or audit else None
+        self._gate = self._new_gate()
         self._telemetry = (
             _new_telemetry(self._gate or self._dispatcher, self._monitor)
             if options.get("otel")
             else None
         )
-        self._options = options
         self._admission = Admission()
-        self._patience = options.get("patience") or Patience()
+        self._timeouts = options.get("timeouts") or ConnectionTimeouts()
         self._most_connections = options.get("most_connections") or _affordable_connections()
         self._empty = asyncio.Event()
         self._empty.set()
@@ -118,11 +115,36 @@ class Listener:
         self._server: asyncio.AbstractServer | None = None
         self._stopping = False
 
+    def _new_monitor(self) -> Monitor:
+        options = self._options
+        return Monitor(
+            self._service,
+            self._loop,
+            lambda: len(self._connections),
+            body_budget=options.get("body_budget", BODY_BUDGET),
+            access_log=options.get("access_log", False),
+            metrics_for_all=options.get("metrics_for_all", False),
+            names_tables=options.get("credentials") is None,
+        )
+
+    def _new_gate(self) -> Gate | None:
+        authenticator, audit = _checks_of(self._options)
+        if authenticator is None and audit is None:
+            return None
+        from isotone.server.gate import Gate
+
+        return Gate(self._dispatcher, self._service, authenticator, audit)
+
+    def _new_dispatcher(self) -> Dispatcher:
+        make = ThreadedDispatcher if self._options.get("threaded") else Dispatcher
+        nodes = self._options.get("nodes", ())
+        return make(self._service, self._loop, nodes, self._monitor.metrics)
+
     async def start(self, host: str, port: int) -> str:
         """Start listening; returns the URL. Port 0 takes a free one. Raises `UsageError`."""
         listening = bind(host, port)
         try:
-            self._admission = _admission_of(host, listening, self._options)
+            self._admission = admission_of(host, listening, self._options)
         except UsageError:
             listening.close()
             raise
@@ -131,14 +153,18 @@ class Listener:
             sock=listening,
             backlog=_BACKLOG,
             ssl=self._certificate,
-            ssl_handshake_timeout=None if self._certificate is None else self._patience.head,
+            ssl_handshake_timeout=None if self._certificate is None else self._timeouts.head,
         )
-        self._sweeper = self._loop.call_later(self._patience.sweep, self._sweep)
+        self._begin(listening)
+        self._service.start_maintenance()
+        return url_of(listening, secure=self._certificate is not None)
+
+    def _begin(self, listening: socket.socket) -> None:
+        """Watch over connections, and count, from now on."""
+        self._sweeper = self._loop.call_later(self._timeouts.sweep, self._sweep)
         self._service.measure()
         if self._telemetry is not None:
             self._telemetry.start(listening.getsockname()[:2])
-        self._service.start_maintenance()
-        return url_of(listening, secure=self._certificate is not None)
 
     @property
     def has_files(self) -> bool:
@@ -157,7 +183,7 @@ class Listener:
             else:
                 log.info("the certificate was read again")
 
-    async def stop(self, grace: float = _GRACE) -> None:
+    async def stop(self, grace: float = GRACE) -> None:
         """Stop accepting, answer received requests, close every connection."""
         self._stopping = True
         if self._server is not None:
@@ -195,7 +221,7 @@ class Listener:
 
     def _welcome(self, connection: ServerConnection) -> None:
         """Count a connection once it is established; an accepted one may fail before that."""
-        if len(self._connections) >= self._most_connections:
+        if self._is_full():
             connection.turn_away()
             return
         self._connections.add(connection)
@@ -203,15 +229,18 @@ class Listener:
         if self._stopping:
             connection.finish()
 
+    def _is_full(self) -> bool:
+        return len(self._connections) >= self._most_connections
+
     def _farewell(self, connection: ServerConnection) -> None:
         self._connections.discard(connection)
         if not self._connections:
             self._empty.set()
 
     def _sweep(self) -> None:
-        self._sweeper = self._loop.call_later(self._patience.sweep, self._sweep)
+        self._sweeper = self._loop.call_later(self._timeouts.sweep, self._sweep)
         for connection in list(self._connections):
-            connection.sweep(self._patience.sweep, self._patience)
+            connection.sweep(self._timeouts.sweep, self._timeouts)
 
 
 def check_options(
@@ -219,8 +248,11 @@ def check_options(
 ) -> None:
     """Raise `UsageError` for an address or a file that `serve` would refuse, before its service is opened."""
     _check_names(options)
+    workers = options.get("workers", 1)
+    if workers > 1 and sys.platform == "win32":
+        raise UsageError("several workers need Linux or macOS; on Windows a server is one process")
     with bind(host, port) as listening:
-        _admission_of(host, listening, options)
+        admission_of(host, listening, options)
     certificate(options.get("tls_cert"), options.get("tls_key"))
     _, audit = _checks_of(options)
     if audit is not None:
@@ -234,7 +266,15 @@ def _check_names(options: ServerOptions) -> None:
         raise TypeError(f"a server has no option {', '.join(sorted(unknown))}")
 
 
-def _admission_of(host: str, listening: socket.socket, options: ServerOptions) -> Admission:
+def _check_is_one(options: ServerOptions) -> None:
+    """Refuse several processes for a service that is open already, in a process that has other work."""
+    if options.get("workers", 1) != 1:
+        raise UsageError(
+            "a server inside a program is one process; for more, start isotone serve FILE --workers N beside it"
+        )
+
+
+def admission_of(host: str, listening: socket.socket, options: ServerOptions) -> Admission:
     """Whom a server answers. Raises `UsageError` if other machines reach it and nobody has to sign."""
     address = listening.getsockname()[0]
     is_protected = options.get("insecure") or options.get("credentials") is not None
@@ -248,12 +288,16 @@ def _admission_of(host: str, listening: socket.socket, options: ServerOptions) -
     )
 
 
-def _checks_of(options: ServerOptions) -> tuple[Door | None, AuditLog | None]:
+def _checks_of(options: ServerOptions) -> tuple[Authenticator | None, AuditLog | None]:
     """What verifies requests and what notes them, each if it is wanted."""
     clock = options.get("clock") or SystemClock()
     credentials, audit_log = options.get("credentials"), options.get("audit_log")
-    door = None if credentials is None else Door(credentials, clock)
-    return door, None if audit_log is None else _opened_audit_log(audit_log, clock)
+    authenticator: Authenticator | None = None
+    if credentials is not None:
+        from isotone.server.gate import Authenticator  # users and policies take a tenth of a start
+
+        authenticator = Authenticator(credentials, clock)
+    return authenticator, None if audit_log is None else _opened_audit_log(audit_log, clock)
 
 
 def _opened_audit_log(audit_log: str | PathLike[str], clock: Clock) -> AuditLog:
@@ -373,9 +417,10 @@ def serve(
     if the address or a file cannot be used.
     """
     _check_names(options)  # while the service is still its caller's
+    _check_is_one(options)
     loop = new_event_loop()
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(_SWITCH_INTERVAL)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     try:
         loop.run_until_complete(_serve(partial(Listener, service, **options), host, port, ready))
     finally:
@@ -455,12 +500,13 @@ def running_server(
 ) -> Iterator[str]:
     """Serve from its own thread while the block runs; yields the URL.
 
-    The service stays open; the caller closes it. The options are those of `serve`; `patience` has the time-outs of
+    The service stays open; the caller closes it. The options are those of `serve`; `timeouts` has the time-outs of
     connections, `clock` is that of signatures.
 
     >>> with running_server(service) as url:
     ...     client = boto3.client("dynamodb", endpoint_url=url)
     """
+    _check_is_one(options)
     server = _ServerThread()
     try:
         yield server.start(partial(Listener, service, **options), host, port)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from isotone.server.dispatcher import Service, Thread
 from isotone.server.exposition import CONTENT_TYPE, MetricFamily, text
 from isotone.server.hot_keys import HotKeys
 from isotone.server.metrics import Bodies, Metrics
-from isotone.server.response import BROKEN, HEALTH, HOT_KEYS, METRICS, NOT_FOUND, PlainResponse
+from isotone.server.response import BROKEN, HEALTH, HOT_KEYS, NOT_FOUND, PlainResponse
 
 BODY_BUDGET: Final = 256 << 20
 """Bytes of the bodies that have arrived and whose requests are not answered, over all connections."""
@@ -32,6 +32,9 @@ _JSON: Final = b"application/json"
 
 class Monitor:
     """The counts of one server, and the pages for its operators."""
+
+    asks_others = False
+    """Whether pages are made of what several processes know, so that none is there at once."""
 
     def __init__(
         self,
@@ -48,40 +51,55 @@ class Monitor:
         self.bodies = Bodies(body_budget)
         self.hot_keys: HotKeys | None = None
         self._service = service
-        self._scrapes: Thread[PlainResponse] = Thread(loop, "isotone-metrics")
+        self._scrapes: Thread[Any] = Thread(loop, "isotone-metrics")
         self._connections = connections
         self._metrics_for_all = metrics_for_all
-        self._names_tables = names_tables or metrics_for_all
+        self.names_tables = names_tables or metrics_for_all
 
     def page(self, request: PlainResponse, peer: Any) -> PlainResponse:
         """The page that a client asks for: `METRICS`, `HEALTH` or `HOT_KEYS`."""
         if request is HEALTH:
-            trouble = self._service.health()
-            body = f"{trouble or 'ok'}\n".encode(errors="replace")
-            return PlainResponse(503 if trouble else 200, body, headers=((b"Content-Type", _TEXT),))
-        if request is HOT_KEYS:
-            if self.hot_keys is None or not _is_here(peer):
-                return NOT_FOUND
-            return PlainResponse(200, self.hot_keys.json(), headers=((b"Content-Type", _JSON),))
-        if not self._metrics_for_all and not _is_here(peer):
+            return health_page(self._service.health())
+        if not self.shows(request, peer):
             return NOT_FOUND
-        shown = text(self.families(of_tables=self._names_tables))
-        return PlainResponse(200, shown, headers=((b"Content-Type", CONTENT_TYPE),))
+        if request is HOT_KEYS:
+            assert self.hot_keys is not None
+            return hot_keys_page(self.hot_keys.json())
+        return metrics_page(self.families(of_tables=self.names_tables))
 
-    def scrape(self, peer: Any, answer: Callable[[PlainResponse], None]) -> None:
-        """Answer with the metrics, made in a thread: of many tables and streams they take a while."""
-        self._scrapes.run(partial(self._scraped, peer), answer)
+    def shows(self, request: PlainResponse, peer: Any) -> bool:
+        """Whether a client may see a page."""
+        if request is HOT_KEYS:
+            return self.hot_keys is not None and _is_here(peer)
+        return request is HEALTH or self._metrics_for_all or _is_here(peer)
+
+    def page_later(
+        self, request: PlainResponse, peer: Any, answer: Callable[[PlainResponse], None]
+    ) -> None:
+        """Answer with a page, made in a thread: metrics of many tables and streams take a while."""
+        self._scrapes.run(partial(self._page, request, peer), answer)
+
+    def measure(self, of_tables: bool, then: Callable[[list[MetricFamily]], None]) -> None:
+        """Pass on what is counted, from the same thread."""
+        self._scrapes.run(partial(self._families, of_tables), then)
 
     def stop(self) -> None:
         """End the thread, which need not finish."""
         self._scrapes.stop()
 
-    def _scraped(self, peer: Any) -> PlainResponse:
+    def _page(self, request: PlainResponse, peer: Any) -> PlainResponse:
         try:
-            return self.page(METRICS, peer)
+            return self.page(request, peer)
         except Exception:
             log.exception("the metrics could not be made")
             return BROKEN
+
+    def _families(self, of_tables: bool) -> list[MetricFamily]:
+        try:
+            return self.families(of_tables=of_tables)
+        except Exception:
+            log.exception("the metrics could not be made")
+            return []
 
     def families(self, *, of_tables: bool = True) -> list[MetricFamily]:
         """Everything that is counted and measured, with or without the names of tables. Any thread may ask."""
@@ -92,6 +110,22 @@ class Monitor:
             **self._service.gauges(),
         }
         return self.metrics.families(gauges, self._service.series() if of_tables else ())
+
+
+def health_page(trouble: str) -> PlainResponse:
+    """The answer to `GET /healthz`: why the service cannot read or write, or that it can."""
+    body = f"{trouble or 'ok'}\n".encode(errors="replace")
+    return PlainResponse(503 if trouble else 200, body, headers=((b"Content-Type", _TEXT),))
+
+
+def hot_keys_page(counted: bytes) -> PlainResponse:
+    """The answer to `GET /hotkeys`."""
+    return PlainResponse(200, counted, headers=((b"Content-Type", _JSON),))
+
+
+def metrics_page(families: Iterable[MetricFamily]) -> PlainResponse:
+    """The answer to `GET /metrics`."""
+    return PlainResponse(200, text(families), headers=((b"Content-Type", CONTENT_TYPE),))
 
 
 def _is_here(peer: Any) -> bool:

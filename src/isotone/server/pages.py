@@ -69,14 +69,20 @@ class Visits:
 
 async def _answer(visited: Visited, answer: Callable[[PlainResponse], None]) -> None:
     try:
-        page = await visited.answering(visited.visit)
+        page = await answer_of(visited.visit, visited.answering)
     except asyncio.CancelledError:
         answer(BROKEN)
         raise
-    except Exception:
-        log.exception("a page could not be answered: %s", visited.visit.path.decode("latin-1"))
-        page = BROKEN
     answer(page)
+
+
+async def answer_of(visit: Visit, answering: Answering) -> PlainResponse:
+    """The answer to a visit, whatever happens to who answers it."""
+    try:
+        return await answering(visit)
+    except Exception:
+        log.exception("a page could not be answered: %s", visit.path.decode("latin-1"))
+        return BROKEN
 
 
 def _visited(

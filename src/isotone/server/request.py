@@ -15,11 +15,10 @@ comparisons, and leaves all others to `_read_carefully`, which checks the rules 
 
 Where signatures are verified (`read_verified`), that comes before the body is decompressed or decoded.
 
-To hash, to decompress or to parse a large body takes long. In a turn that is too short for it (`effort.one_turn`), reading
-raises `Postponed`; the request is read again in a thread.
+To hash, to decompress or to parse a large body takes long: a connection calls `read` in a thread then.
 
-A client spells its header names the same way in every request. A `Spelling`, cached by the tuple of names,
-holds the client's spelling of the headers that matter.
+A client writes its header names the same way in every request. `HeaderNames`, cached by the tuple of all names, has the
+client's names of the headers that matter.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from isotone.effort import A_BYTE, Postponed, spend
 from isotone.errors import (
     ApiError,
     UnknownOperationException,
@@ -68,8 +66,8 @@ _OF_OPERATORS: Final = {b"/metrics": METRICS, b"/healthz": HEALTH, b"/hotkeys": 
 _PREFLIGHT_MAX_AGE: Final = b"172800"
 
 
-class Spelling(msgspec.Struct, frozen=True):
-    """One client's spelling of the headers that matter; b"" for those that it does not send."""
+class HeaderNames(msgspec.Struct, frozen=True):
+    """One client's names of the headers that matter; b"" for those that it does not send."""
 
     host: bytes  # b"" also if another header makes the head matter: Origin, Expect, or one that is there twice
     target: bytes
@@ -78,6 +76,7 @@ class Spelling(msgspec.Struct, frozen=True):
     accept_encoding: bytes
     authorization: bytes
     expect: bytes
+    is_coded: bool  # the body is compressed, or has signatures in it
     ordinary: bool  # has all that the fast path needs, and no header that it does not handle
     lower: tuple[bytes, ...]  # all names in lower case, in order; none if one is there twice
 
@@ -123,7 +122,7 @@ class ServiceCall(msgspec.Struct, frozen=True):
 
 
 Read = Callable[
-    [bytes, bytes, Mapping[bytes, bytes], Spelling, bytes],
+    [bytes, bytes, Mapping[bytes, bytes], HeaderNames, bytes],
     ServiceCall | PlainResponse | HttpRefusal,
 ]
 """Decodes a request: `read`, or a reader that verifies its signature, too."""
@@ -135,7 +134,7 @@ class Received(NamedTuple):
     method: bytes
     url: bytes
     headers: Mapping[bytes, bytes]
-    spelled: Spelling
+    header_names: HeaderNames
     body: bytes
 
 
@@ -154,20 +153,20 @@ _operations: dict[bytes, str] = {}
 _regions: dict[bytes, str] = {}  # by a complete authorization header, without its digits
 
 
-class _Spellings(dict[tuple[bytes, ...], Spelling]):
-    """The spellings of all clients, by the names of the headers of a request."""
+class _KnownHeaderNames(dict[tuple[bytes, ...], HeaderNames]):
+    """The header names of all clients, by the tuple of all names of a request."""
 
-    def __missing__(self, names: tuple[bytes, ...]) -> Spelling:
+    def __missing__(self, names: tuple[bytes, ...]) -> HeaderNames:
         if len(self) >= _CACHE_SIZE:
             self.clear()
         learned = self[names] = _learn(names)
         return learned
 
 
-spellings: Final = _Spellings()
+known_header_names: Final = _KnownHeaderNames()
 
 
-def _learn(names: tuple[bytes, ...]) -> Spelling:
+def _learn(names: tuple[bytes, ...]) -> HeaderNames:
     by_lower = {name.lower(): name for name in names}
     find = by_lower.get
     dated = b"x-amz-date" in by_lower or b"date" in by_lower
@@ -175,7 +174,7 @@ def _learn(names: tuple[bytes, ...]) -> Spelling:
     complete = by_lower.keys() >= _NEEDED
     repeated = len(by_lower) < len(names)
     matters = repeated or b"origin" in by_lower or b"expect" in by_lower
-    return Spelling(
+    return HeaderNames(
         host=b"" if matters else find(b"host", b""),
         target=find(b"x-amz-target", b""),
         content_type=find(b"content-type", b""),
@@ -183,25 +182,32 @@ def _learn(names: tuple[bytes, ...]) -> Spelling:
         accept_encoding=find(b"accept-encoding", b""),
         authorization=find(b"authorization", b""),
         expect=find(b"expect", b""),
+        is_coded=b"content-encoding" in by_lower,
         ordinary=complete and dated and not careful and not repeated,
         lower=() if repeated else tuple(by_lower),
     )
 
 
 def read(
-    method: bytes, url: bytes, headers: Mapping[bytes, bytes], spelled: Spelling, body: bytes
+    method: bytes,
+    url: bytes,
+    headers: Mapping[bytes, bytes],
+    header_names: HeaderNames,
+    body: bytes,
 ) -> ServiceCall | PlainResponse | HttpRefusal:
     """Decode a request: a call for the service, or an answer that needs no service."""
     if (
-        spelled.ordinary
+        header_names.ordinary
         and url == b"/"
         and method == b"POST"
-        and headers[spelled.content_type] == JSON_1_0
-        and (not spelled.accept_encoding or headers[spelled.accept_encoding] == b"identity")
+        and headers[header_names.content_type] == JSON_1_0
+        and (
+            not header_names.accept_encoding or headers[header_names.accept_encoding] == b"identity"
+        )
     ):
-        operation = _operations.get(headers[spelled.target])
+        operation = _operations.get(headers[header_names.target])
         if operation is not None:
-            authorization = headers[spelled.authorization]
+            authorization = headers[header_names.authorization]
             # Only its last 64 digits change between requests.
             region = _regions.get(authorization[:-_SIGNATURE_DIGITS])
             if region is None:
@@ -218,15 +224,15 @@ def read_verified(
     method: bytes,
     url: bytes,
     headers: Mapping[bytes, bytes],
-    spelled: Spelling,
+    header_names: HeaderNames,
     body: bytes,
     verify: Verify,
 ) -> ServiceCall | PlainResponse | HttpRefusal:
     """Decode a request as `read` does, after its signature was verified."""
-    if spelled.lower:
-        lowered = dict(zip(spelled.lower, headers.values(), strict=True))
+    if header_names.lower:
+        lowered = dict(zip(header_names.lower, headers.values(), strict=True))
         if (
-            spelled.ordinary
+            header_names.ordinary
             and url == b"/"
             and method == b"POST"
             and lowered.get(b"content-type") == JSON_1_0
@@ -236,8 +242,6 @@ def read_verified(
             if operation is not None:
                 try:
                     caller, region, body = verify(method, url, lowered, body)
-                except Postponed:
-                    raise
                 except ApiError as error:
                     return HttpRefusal(error, ORDINARY)
                 return ServiceCall(operation, body, ORDINARY, region, caller)
@@ -289,8 +293,6 @@ def _read_carefully(
         if verify is None:
             operation = _operation(headers.get(b"x-amz-target", b""))
             region = _claimed_region(headers, query, body)
-    except Postponed:
-        raise
     except ApiError as error:
         return HttpRefusal(error, style)
     return ServiceCall(operation, body, style, region, caller)
@@ -301,7 +303,6 @@ def _claimed_region(headers: Mapping[bytes, bytes], query: bytes, body: bytes) -
     refused = signature_error(headers, query)
     if refused is not None:
         if body:
-            spend(len(body) * A_BYTE)
             read_json(body, dict[str, msgspec.Raw])  # the service checks this before the signature
         raise refused
     return _region(headers, query)
@@ -319,8 +320,7 @@ def _other_method(method: bytes, path: bytes, headers: Mapping[bytes, bytes]) ->
         return _OF_OPERATORS[path]
     if method == b"OPTIONS" and cors:
         return PlainResponse(200, b"", cors, _preflight(headers))
-    body = b"" if method == b"HEAD" else NOT_FOUND.body
-    return NOT_FOUND._replace(cors=cors, body=body)
+    return NOT_FOUND._replace(cors=cors)
 
 
 def _preflight(headers: Mapping[bytes, bytes]) -> tuple[tuple[bytes, bytes], ...]:

@@ -45,7 +45,16 @@ _ALPHABET: Final = b"0123456789ABCDEFGHIJKLMNOPQRSTUV"
 _REQUEST_ID: Final = b"%b%%dVV4KQNSO5AEMVJF66Q9ASUAAJG" % bytes(
     _ALPHABET[byte & 31] for byte in os.urandom(10)
 )
-_next_number: Final = count(10**15 + int.from_bytes(os.urandom(6))).__next__
+_next_number = count(10**15 + int.from_bytes(os.urandom(6))).__next__
+
+
+def _count_from_elsewhere() -> None:
+    global _next_number
+    _next_number = count(10**15 + int.from_bytes(os.urandom(6))).__next__
+
+
+if hasattr(os, "register_at_fork"):  # another process has numbers of its own
+    os.register_at_fork(after_in_child=_count_from_elsewhere)
 
 _ORDINARY_HEAD: Final = (
     b"HTTP/1.1 200 OK\r\nServer: Server\r\nDate: %b\r\nContent-Type: application/x-amz-json-1.0\r\n"

@@ -26,7 +26,6 @@ from typing import Final, NamedTuple
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from isotone.clock import Clock
-from isotone.effort import A_BYTE, LARGE_PIECE, spend
 from isotone.errors import (
     ApiError,
     ExpiredTokenException,
@@ -116,8 +115,6 @@ class Verifier:
     ) -> Verified:
         """Who signed a request; raises the service's error. Names of headers are in lower case.
 
-        Raises `Postponed` if the body is too large to be hashed in this turn.
-
         `secure`: the connection is encrypted, so a body may be left unsigned.
         """
         path, _, query = url.partition(b"?")
@@ -138,8 +135,6 @@ class Verifier:
             pairs = [pair for pair in pairs if pair[0] != b"X-Amz-Signature"]
         login = self._login(form, token)
         self._check_time(stamp, form.day, expires)
-        if len(body) > LARGE_PIECE:
-            spend(len(body) * A_BYTE)
         payload = _payload_hash(headers, body, secure=secure)
         canonical = form.template % (*[headers[name] for name in form.signed], payload)
         if url != b"/" or method != b"POST" or _has_blanks(canonical):

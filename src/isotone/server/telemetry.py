@@ -28,7 +28,7 @@ from isotone.server.dispatcher import Address, Deliver, Dispatcher, Result
 from isotone.server.exposition import MetricFamily, MetricSample
 from isotone.server.gate import Gate
 from isotone.server.monitor import Monitor
-from isotone.server.request import Received, ServiceCall, Spelling, operation_of
+from isotone.server.request import HeaderNames, Received, ServiceCall, operation_of
 from isotone.server.response import HttpRefusal, PlainResponse
 from isotone.values.request_body import REFUSED
 
@@ -79,16 +79,16 @@ class Telemetry:
     ) -> ServiceCall | PlainResponse | HttpRefusal:
         """Add the trace in its headers to a request; what is refused already leaves its span now."""
         headers = received.headers
-        if type(request) is ServiceCall and self._has_context(received.spelled):
+        if type(request) is ServiceCall and self._has_context(received.header_names):
             return msgspec.structs.replace(request, trace=_context(headers))
         if type(request) is HttpRefusal:
             span = self._span(operation_of(headers) or "refused", _context(headers))
             _end(span, {}, request.error)
         return request
 
-    def _has_context(self, spelled: Spelling) -> bool:
+    def _has_context(self, header_names: HeaderNames) -> bool:
         """Whether headers may tell the trace; those of a client that repeats one have to be looked at."""
-        return not spelled.lower or not self._fields.isdisjoint(spelled.lower)
+        return not header_names.lower or not self._fields.isdisjoint(header_names.lower)
 
     def submit(self, call: ServiceCall, deliver: Deliver) -> Result | None:
         """The result of a request, as `Dispatcher.submit` returns it."""

@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from isotone.errors import UsageError
-from isotone.output_paths import OutputPath, check_output
+from isotone.output_paths import OutputPath, check_output, errors_name
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_+=,.@-]{1,64}")  # IAM's rule
 _KEY_ID: Final = re.compile(r"[A-Za-z0-9_.-]{3,128}")
@@ -150,9 +150,10 @@ def changing_users(path: str | PathLike[str]) -> Iterator[dict[str, User]]:
             users = read_users(file).by_name if file.exists() else {}
             yield users
             document = msgspec.json.encode(_UsersFile(Users(users).by_name))
-            writing.write(msgspec.json.format(document, indent=2) + b"\n")
-            writing.flush()
-            os.fsync(descriptor)
+            with errors_name(path):
+                writing.write(msgspec.json.format(document, indent=2) + b"\n")
+                writing.flush()
+                os.fsync(descriptor)
         new.replace(file)
     except BaseException:
         new.unlink(missing_ok=True)

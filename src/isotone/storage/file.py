@@ -19,7 +19,7 @@ import errno
 import os
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, get_args
 
@@ -106,11 +106,12 @@ def connect(
     waiting: Waiting | None = None,
     *,
     read_only: bool = False,
+    is_open: bool = False,
 ) -> apsw.Connection:
     """An open connection to a verified Isotone file. Creates the file if it does not exist.
 
     With `read_only`, nothing is written to the file. A file of an older format is an exception: it must be upgraded
-    first.
+    first. `is_open` means that another connection of this process has the file open, and so has checked its log.
 
     Raises `StorageCorrupt` for any other file, `DamagedLog` if the log has commits that SQLite would drop,
     `StorageError` for a file that cannot be used, and `StorageBusy` if another process keeps it locked for
@@ -125,12 +126,17 @@ def connect(
     is_writable = not is_read_only(path)
     if is_writable:
         check_is_ours(path)
-    with log_check.opening(
-        path,
-        is_synced=durability == "disk",
-        is_writable=is_writable,
-        may_change=not read_only,
-    ) as is_cut_off:
+    checked = (
+        nullcontext(False)
+        if is_open
+        else log_check.opening(
+            path,
+            is_synced=durability == "disk",
+            is_writable=is_writable,
+            may_change=not read_only,
+        )
+    )
+    with checked as is_cut_off:
         if not is_writable:
             return _connect_read_only(path, memory_map)
         if read_only:

@@ -65,12 +65,20 @@ class OrderedStore(Protocol):
     busy_timeout: float
     """Seconds to wait while another process is writing."""
 
+    needs_snapshots: bool
+    """Whether every read must be in a snapshot: it notices there that a file which was opened as unchanging has changed."""
+
     def transaction(self, *, wait: bool = True, synced: bool = True) -> StoreTransaction:
         """Begin a write transaction, or a nested one inside the open one.
 
         Raises `StorageBusy` if another process writes for longer than `busy_timeout`, or at once without `wait`. A
         commit that is not `synced` survives the death of the process, but survives a power cut only once a later commit
         is synced. It is for work that can be repeated. A nested transaction is synced like the outermost one.
+        """
+
+    def reader(self) -> OrderedStore | None:
+        """Another store over the same file, which another thread may read while this one is in use; None if there is
+        none, as in memory. It sees what this one has committed. Raises if it cannot be opened.
         """
 
     def abandon(self) -> None:
@@ -147,6 +155,9 @@ class OrderedStore(Protocol):
 
         Inside a snapshot or a transaction, only commits from before its beginning count.
         """
+
+    def has_seen_changes(self) -> bool:
+        """The same as `changed_elsewhere`, for a caller that has just read: it reads nothing itself."""
 
     def is_current(self) -> bool:
         """Whether no read since `changed_elsewhere` has seen another process's commit (always True in memory).

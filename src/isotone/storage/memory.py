@@ -48,6 +48,7 @@ class MemoryStore:
     exclusive = True
     read_only = False
     busy_timeout = 0.0
+    needs_snapshots = False
 
     def __init__(self) -> None:
         self._trees: dict[str, _Tree] = {}
@@ -57,6 +58,9 @@ class MemoryStore:
     def transaction(self, *, wait: bool = True, synced: bool = True) -> _MemoryTransaction:
         """Begin a transaction, or a nested one; it never waits. O(1); a rollback is O(writes undone)."""
         return _MemoryTransaction(self._open)
+
+    def reader(self) -> None:
+        """None: there is only one connection to memory."""
 
     def abandon(self) -> None:
         """Roll back everything that is open. O(n log n) in the size of the store."""
@@ -181,6 +185,9 @@ class MemoryStore:
 
     def changed_elsewhere(self) -> bool:
         """False: no other process can write here."""
+        return False
+
+    def has_seen_changes(self) -> bool:
         return False
 
     def is_current(self) -> bool:

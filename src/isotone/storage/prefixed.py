@@ -14,7 +14,15 @@ from isotone.storage.interface import OnDamage, OrderedStore, StoreTransaction, 
 class PrefixedStore:
     """The trees of `whole` whose names begin with `prefix`. Closing it does nothing: `whole` stays open."""
 
-    __slots__ = ("_prefix", "_whole", "busy_timeout", "describe_damage", "exclusive", "read_only")
+    __slots__ = (
+        "_prefix",
+        "_whole",
+        "busy_timeout",
+        "describe_damage",
+        "exclusive",
+        "needs_snapshots",
+        "read_only",
+    )
 
     def __init__(self, whole: OrderedStore, prefix: str) -> None:
         self._whole = whole
@@ -22,10 +30,14 @@ class PrefixedStore:
         self.exclusive = whole.exclusive
         self.read_only = whole.read_only
         self.busy_timeout = whole.busy_timeout
+        self.needs_snapshots = whole.needs_snapshots
         self.describe_damage = whole.describe_damage
 
     def transaction(self, *, wait: bool = True, synced: bool = True) -> StoreTransaction:
         return self._whole.transaction(wait=wait, synced=synced)
+
+    def reader(self) -> None:
+        """None: a reader of the whole store has these trees, too."""
 
     def abandon(self) -> None:
         self._whole.abandon()
@@ -83,6 +95,9 @@ class PrefixedStore:
 
     def changed_elsewhere(self) -> bool:
         return self._whole.changed_elsewhere()
+
+    def has_seen_changes(self) -> bool:
+        return self._whole.has_seen_changes()
 
     def is_current(self) -> bool:
         return self._whole.is_current()

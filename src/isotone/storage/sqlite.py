@@ -119,6 +119,7 @@ class SQLiteStore:
         "_waiting",
         "busy_timeout",
         "describe_damage",
+        "needs_snapshots",
         "path",
         "read_only",
     )
@@ -132,6 +133,7 @@ class SQLiteStore:
         busy_timeout: float = BUSY_TIMEOUT,
         memory_map: int = MEMORY_MAP,
         read_only: bool = False,
+        is_open: bool = False,
     ) -> None:
         self.path = os.fspath(path)
         self.busy_timeout = busy_timeout
@@ -140,7 +142,13 @@ class SQLiteStore:
         self._durability: Durability = durability
         state = state_without_log(self.path)
         self._connection: Any = connect(
-            self.path, durability, busy_timeout, memory_map, self._waiting, read_only=read_only
+            self.path,
+            durability,
+            busy_timeout,
+            memory_map,
+            self._waiting,
+            read_only=read_only,
+            is_open=is_open,
         )
         self.read_only: bool = self._connection.readonly("main") or bool(
             self._connection.execute("PRAGMA query_only").get
@@ -152,6 +160,7 @@ class SQLiteStore:
         self._log_limit = LOG_PAGES
         # A log that existed at first may have been gone when the file was opened, so check again.
         self._as_opened = (state or state_without_log(self.path)) if self.read_only else None
+        self.needs_snapshots = self._as_opened is not None
         self._execute: Any = self._connection.cursor().execute
         self._place = os.path.abspath(self.path)  # noqa: PTH100 - as it is, without following links
         self._identity = _identity_of(self._place)
@@ -172,6 +181,26 @@ class SQLiteStore:
         `wait`. If not `synced`, the commit is as durable as with durability "process".
         """
         return _SQLiteTransaction(self, wait, synced)
+
+    def reader(self) -> SQLiteStore | None:
+        """Another store on the same file, which another thread may read while this one is in use.
+
+        None for a database in memory, and if the file is no longer at its path. Costs 0.3 ms, and 10 µs for each tree.
+        """
+        if self.path == MEMORY or _identity_of(self._place) != self._identity:
+            return None
+        found = SQLiteStore(
+            self._place,
+            busy_timeout=self.busy_timeout,
+            memory_map=self._memory_map,
+            read_only=True,
+            is_open=True,
+        )
+        if found._identity == self._identity:
+            found.path = self.path  # as messages name it
+            return found
+        found.close()
+        return None
 
     def abandon(self) -> None:
         """Roll back everything that is open."""
@@ -305,10 +334,16 @@ class SQLiteStore:
             except apsw.Error as error:
                 raise self._failure(error) from error
             self._note_commits()
-        if not self._has_changed:
-            return False
-        self._has_changed = False
-        return True
+        return self._take_changed()
+
+    def has_seen_changes(self) -> bool:
+        """Whether a read has met another connection's commit since the last call. O(1), and reads nothing."""
+        self._note_commits()
+        return self._take_changed()
+
+    def _take_changed(self) -> bool:
+        changed, self._has_changed = self._has_changed, False
+        return changed
 
     def is_current(self) -> bool:
         """Whether no read since `changed_elsewhere` has seen another process's commit. O(1), and reads nothing."""

@@ -6,8 +6,8 @@
     trending.create_table()
     trending.zincrby(1, "song:1")
 
-Over a `Store` methods return their results; over an `AsyncStore` they are awaited. Modules load when a name
-is first used.
+Over a `Store`, methods return their results; over an `AsyncStore`, they must be awaited. A module is imported when one
+of its names is first used.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from isotone.structures.structure import Batches, S, Structure, iteration, opera
 Node = str | Entity
 Side = Literal["left", "right"]
 Progress = Callable[[int], None]
-"""Called with the number of edges that were deleted so far."""
+"""Called with the number of edges deleted so far."""
 
 
 def layout(name: str = "adjacency") -> Table:
@@ -47,7 +47,7 @@ def layout(name: str = "adjacency") -> Table:
 
 ADJACENCY: Final = layout()
 _PAGE: Final = 25
-_SEPARATOR: Final = "\n"  # between the attributes of a key, which escape it
+_SEPARATOR: Final = "\n"  # between the attributes of a key; escaped inside them
 
 
 class AdjacencyEdge(Entity):
@@ -67,7 +67,14 @@ _END: Final[dict[Side, Attr[str]]] = {"left": AdjacencyEdge.left, "right": Adjac
 
 
 class Adjacency(Structure[S]):
-    """The edges of one relation. Nodes are texts, or entities of the class given for their side."""
+    """The edges of one relation. Nodes are texts, or entities of the class given for their side.
+
+    >>> takes = Adjacency(store, "takes")
+    >>> created = takes.create_table()
+    >>> edge = takes.link("ann", "algebra")
+    >>> [edge.right for edge in takes.rights("ann")], [edge.left for edge in takes.lefts("algebra")]
+    (['algebra'], ['ann'])
+    """
 
     def __init__(
         self,
@@ -227,7 +234,7 @@ class Adjacency(Structure[S]):
         return self._edges(**self._key(left, right), data=dict(data or {}))
 
     def _from(self, side: Side, node: Node, *further: Condition) -> Query[AdjacencyEdge]:
-        """The edges of a node, in the order of the nodes on the other side."""
+        """The edges of a node, in the order of the nodes at the other end."""
         pattern = self._edges.primary if side == "left" else self._edges.inverted
         own = _END[side] == self._text(side, node)
         return pattern.where(AdjacencyEdge.relation == self.relation, own, *further)
@@ -254,7 +261,7 @@ class Adjacency(Structure[S]):
             there = (yield from self._neighbours(side, other, here[0])) if here else []
             last = min((page[-1] for page in (here, there) if len(page) == _PAGE), default=None)
             if last is None or not there:
-                place = None  # at least one of them has no more
+                place = None  # at least one of the nodes has no more edges
                 return [node for node in here if node in there]
             ahead = [node for node in here + there if node > last]
             place = min(ahead, default=last + "\0")
@@ -296,7 +303,7 @@ def _ends(pair: Any) -> tuple[Node, Node]:
 
 
 def _written(node: Entity) -> str:
-    """A text that sorts like the entity's key: its only key field, or its whole key."""
+    """A text that sorts like the entity's key: its only key field, or else its whole key."""
     schema = node.__schema__
     names = [part.name for part in schema.primary.fields]
     if _is_a_text(type(node)):

@@ -1,7 +1,6 @@
-"""Argument checks of structures: wrong types, names, and lengths of time raise `UsageError` before any request.
+"""Checks the arguments of structures: wrong types, names and durations raise `UsageError` before any request.
 
-A wrong type raises `UsageError` before any request, and names the parameter. A call whose argument types were
-accepted before costs one lookup in a set.
+The error names the parameter. A call whose argument types were accepted before costs one lookup in a set.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ from isotone.model import resolve_alias
 
 M = TypeVar("M", bound=Callable[..., Any])
 
-_CENTURY: Final = 100 * 366 * 86_400  # seconds; the range of dates is limited
+_CENTURY: Final = 100 * 366 * 86_400  # seconds; longer spans leave the range of dates
 _MOST_SHAPES: Final = 256  # cached accepted calls of one method
 
 
 def require_positive(**lengths: float | None) -> None:
-    """Raise `UsageError` unless each length of time is more than 0 seconds."""
+    """Raise `UsageError` unless each duration is more than 0 seconds."""
     for name, seconds in lengths.items():
         if seconds is not None and not (_is_number(seconds) and 0 < seconds <= _CENTURY):
             raise UsageError(
@@ -43,7 +42,7 @@ def require_positive(**lengths: float | None) -> None:
 
 
 def require_non_negative(**lengths: float | None) -> None:
-    """Raise `UsageError` unless each length of time is 0 seconds or more."""
+    """Raise `UsageError` unless each duration is 0 seconds or more."""
     for name, seconds in lengths.items():
         if seconds is not None and not (_is_number(seconds) and 0 <= seconds <= _CENTURY):
             raise UsageError(
@@ -106,7 +105,7 @@ class MethodParameters:
         ]
 
     def check(self, call: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        """Raise `UsageError` for the first argument of another type than is declared for it."""
+        """Raise `UsageError` for the first argument whose type differs from the declared one."""
         shape: tuple[object, ...] = (*map(type, args),)
         if kwargs:
             shape = (*shape, *kwargs, *map(type, kwargs.values()))
@@ -162,7 +161,7 @@ def _spelled(wanted: Any) -> str:
 
 
 def _actual(value: Any, wanted: Any) -> str:
-    """What was given: the value if only certain values are accepted, else its type."""
+    """The wrong argument in words: its value if only certain values are accepted, else its type."""
     return repr(value) if value is None or _depends_on_value(wanted) else type(value).__name__
 
 
@@ -191,6 +190,6 @@ def _fits(value: Any, wanted: Any) -> bool:
         # A str counts as a sequence of characters only if single characters are accepted.
         return issubclass(str, plain) and get_args(wanted)[:1] in ((), (str,), (Any,))
     if plain in (int, float):
-        is_number = isinstance(value, int | plain) or hasattr(value, "__index__")  # numpy's, too
+        is_number = isinstance(value, int | plain) or hasattr(value, "__index__")  # numpy's
         return is_number and not isinstance(value, bool)
     return isinstance(value, plain)

@@ -139,7 +139,7 @@ class _AnyCounter(Structure[S]):
         if shards[0] is None:
             as_read = CounterShard.resets.missing()
             tx.upsert(self._kind, *changes, when=as_read, counter=self.name, shard=0)
-        else:  # refused if it has expired since
+        else:  # fails if the counter has expired since the read
             as_read = CounterShard.resets == shards[0].resets
             tx.update(self._kind, *changes, when=as_read, counter=self.name, shard=0)
         # The check makes it a transaction, which is applied once even if it is sent twice.
@@ -177,6 +177,11 @@ class Counter(_AnyCounter[S]):
     """A number that many writers add to.
 
     With `expires`, it starts again at 0 that long after its first addition; later additions do not extend it.
+
+        >>> likes = Counter(store, "likes")
+        >>> created = likes.create_table()
+        >>> likes.add(3), likes.add(), likes.value()
+        (3, 4, 4)
     """
 
     def __init__(
@@ -206,6 +211,12 @@ class ShardedCounter(_AnyCounter[S]):
     """A counter for more writes than one item accepts; a read adds up its shards.
 
     The number of shards may grow, but must not shrink. A `Counter` can be changed to a `ShardedCounter`.
+
+        >>> orders = ShardedCounter(store, "orders", 20)
+        >>> created = orders.create_table()
+        >>> orders.add(3); orders.add()
+        >>> orders.value()
+        4
     """
 
     def __init__(
@@ -233,7 +244,7 @@ class Sequence(Structure[S]):
     def __init__(self, store: S, name: str, *, block: int = 1, table: Table | None = None) -> None:
         super().__init__(store, table or COUNTERS)
         self.name = name
-        self.block = _positive(block)
+        self.block: int = _positive(block)
         self._kind = self.bind(SequenceState)
         self._reserved: deque[int] = deque()
         self._process = os.getpid()

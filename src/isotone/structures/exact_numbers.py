@@ -1,4 +1,4 @@
-"""Exact numbers: 38 digits as given, added without rounding, `OutOfRange` if they do not fit.
+"""Exact numbers: up to 38 digits, added without rounding; `OutOfRange` for those that do not fit.
 
     exact(0.1, "a score")               Decimal("0.1"), as the float is printed
     score_of("1e3")                     Decimal("1000"), from any type that a score can have
@@ -24,20 +24,20 @@ _STORED: Final = Context(
     prec=38, Emin=-130, Emax=125, traps=[Inexact, InvalidOperation, Overflow, Subnormal]
 )
 SMALLEST: Final = Decimal("1E-130")
-"""The positive number next to zero."""
+"""The smallest positive number."""
 GREATEST: Final = Decimal("9" * 38 + "E+88")
-LEAST: Final = GREATEST.copy_negate()  # a minus sign would round
+LEAST: Final = GREATEST.copy_negate()  # the unary minus would round
 
 
 def exact(value: object, what: str) -> Decimal:
-    """A number in the form that is stored. Raises `OutOfRange`, and `UsageError` for anything else."""
+    """A number as it is stored. Raises `OutOfRange`, and `UsageError` for anything that is not a number."""
     if isinstance(value, str):
         raise UsageError(f"{value!r} is a str, and {what} is an int, a float or a Decimal")
     return _finite(value, what)
 
 
 def score_of(value: Number) -> Decimal:
-    """A score from a caller's value; a str is accepted, too.
+    """A score from a caller's value, which may also be a str.
 
     >>> score_of(0.1), score_of("1e3")
     (Decimal('0.1'), Decimal('1000'))
@@ -74,12 +74,12 @@ def _finite(value: object, what: str) -> Decimal:
 
 
 def decimal_of(value: object, what: str) -> Decimal:
-    """Any number, also an infinite one, as `Decimal`; raises `UsageError` for anything else."""
+    """Any number as a `Decimal`, including infinite ones; raises `UsageError` for anything else."""
     if isinstance(value, bool) or not isinstance(value, Number):
         kind = type(value).__name__
         raise UsageError(f"{value!r} is a {kind}, and {what} is an int, a float or a Decimal")
     if isinstance(value, float):
-        value = float.__repr__(value)  # numpy's floats name their type, too
+        value = float.__repr__(value)  # numpy's floats have a repr with their type
     try:
         return Decimal(value)
     except InvalidOperation:

@@ -1,4 +1,4 @@
-"""A feed: posts of the followed authors, the newest first; a worker copies them to followers, or they read a channel.
+"""A feed: posts of followed authors, the newest first; a worker delivers them, or followers read a channel.
 
     feed = Feed(store, "site")
     feed.create_table()
@@ -47,15 +47,16 @@ from isotone.structures.feed_timelines import (
 from isotone.structures.structure import S, Structure, bind_entity, operation
 from isotone.structures.worker import Worker
 from isotone.structures.worker_delivery import Context, Interrupted, WorkerSettings
-from isotone.tables.retries import OVERTAKEN, Lost
+from isotone.tables.retries import STALE_READS, RetryNeeded
 
 FEEDS: Final = Table("feeds", stream="NEW_AND_OLD_IMAGES")
 _TIMELINES: Final[WeakKeyDictionary[Table, Table]] = WeakKeyDictionary()
 _TIMELINES_LOCK: Final = threading.Lock()
-_NEIGHBOURS: Final = 100  # posts read at once in search of a free tick
-_FAN_OUT_PAGE: Final = 1000  # followers between two checks of the post, and two saved positions
-# A long fan-out resumes, so several processes may end during one without being crashed by it.
-_PATIENT: Final = WorkerSettings(attempts=25)
+_NEIGHBOURS: Final = 100  # posts that one query reads to find a free tick
+# Followers between two checks that the post still exists; the position is saved as often.
+_FAN_OUT_PAGE: Final = 1000
+# A long fan-out resumes, so crashes of several processes must not turn it into a dead letter.
+_WORKER_SETTINGS: Final = WorkerSettings(attempts=25)
 _WITHOUT: Final = "use an entity of posts by time, which followers read one author at a time"
 
 
@@ -67,6 +68,12 @@ class Feed(Structure[S]):
     - `backfill`: how many of an author's posts a new follower gets at once.
     - `hide_unfollowed`: hide posts of authors whom the reader no longer follows. False keeps delivered posts.
     - `lag`: seconds by which a post may be delivered late and `read_newer` still finds it.
+
+        >>> feed = Feed(store, "site")
+        >>> feed.create_table()
+        >>> post = feed.post("ann", "Good morning")
+        >>> [post.content for post in feed.read("ann")]
+        ['Good morning']
     """
 
     def __init__(
@@ -93,7 +100,7 @@ class Feed(Structure[S]):
             raise UsageError(f"lag must be 0 to {MAX_TICK / TICKS:g} seconds, not {lag}")
         self.name = name
         self.threshold = threshold
-        self.timelines = timelines or _timelines_of(self.table)
+        self.timelines: Table = timelines or _timelines_of(self.table)
         self._backfill = backfill
         self._plan = FeedPlan(
             calls=self.calls,
@@ -104,8 +111,8 @@ class Feed(Structure[S]):
             fan_outs=bind_entity(self.timelines, FeedFanOut),
             tokens=bind_entity(self.timelines, FeedToken),
         )
-        self.posts = self._plan.posts
-        self.entries = self._plan.entries
+        self.posts: type[FeedPost] = self._plan.posts
+        self.entries: type[FeedEntry] = self._plan.entries
         authors, follows = self.bind(FeedAuthor), self.bind(FeedFollow)
         self._following = (
             TableFollowers(self.calls, name, authors, follows, self.bind(FeedFollower))
@@ -164,10 +171,10 @@ class Feed(Structure[S]):
             if earlier := (yield from self._posted_with(token, post)):
                 return earlier
             tick = yield from self._free_tick(author, tick)
-            raise Lost
+            raise RetryNeeded
 
         return (
-            yield from OVERTAKEN.run(
+            yield from STALE_READS.run(
                 attempt,
                 lambda _: Contended(
                     f"{author!r} posts from too many places at once; try again later"
@@ -299,7 +306,10 @@ class Feed(Structure[S]):
                 "stream='NEW_AND_OLD_IMAGES')"
             )
         worker = Worker(
-            name or f"feed-{self.name}", self.table, leases=leases, settings=settings or _PATIENT
+            name or f"feed-{self.name}",
+            self.table,
+            leases=leases,
+            settings=settings or _WORKER_SETTINGS,
         )
 
         @worker.on(FeedPost, "inserted", "removed")
@@ -370,11 +380,11 @@ class Feed(Structure[S]):
     ) -> Steps[int]:
         """Write a new post's entries, or delete those of a deleted one; returns how many.
 
-        Entries have the post and the reader in their keys, so writing one twice changes nothing. The position
-        is saved after each page of followers, and a worker that takes over continues there.
+        An entry's key is the post and the reader, so writing it twice changes nothing. The position is saved after each
+        page of followers, and a worker that takes over continues there.
 
-        It ends if the post is deleted meanwhile: the fan-out of the deletion deletes the entries. A removal
-        ends if a new post has the same tick, because its entries have the same keys.
+        It ends if the post is deleted meanwhile, because the fan-out of the deletion deletes the entries. A removal
+        ends if a new post has the same tick, because the entries of both have the same keys.
 
         Cost: a write and a read for each follower; for every thousand a read and a write; and a write if a
         removal follows a long fan-out. Raises `Interrupted` if the worker must stop.
@@ -385,7 +395,8 @@ class Feed(Structure[S]):
         if place is not None and place.change == change:
             after = place.after
         elif place is not None:
-            # So that a new post with this tick also starts at the first follower.
+            # Delete the position, so that a new post with this tick also starts at the first
+            # follower.
             yield from calls.delete(place)
         while readers := (yield from self._following.page(post.author, after, _FAN_OUT_PAGE)):
             if stopping():

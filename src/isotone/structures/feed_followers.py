@@ -48,7 +48,7 @@ class FeedFollow(Entity):
 
 
 class FeedFollower(Entity):
-    """The same, seen from the author."""
+    """A reader follows an author, seen from the author."""
 
     feed: Attr[str] = field()
     author: Attr[str] = field()

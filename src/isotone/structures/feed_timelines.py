@@ -1,7 +1,7 @@
 """The items of a feed, and how a timeline is read: from its entries, and from authors with many followers.
 
     FEED#site#POSTS#ann          POST#998199999…                a post, the newest first
-    FEED#site#CHANNELS           CHANNEL#eve                    readers read her posts from her channel
+    FEED#site#CHANNELS           CHANNEL#eve                    her posts are read from her channel
 
 and in the table of timelines:
 
@@ -49,15 +49,15 @@ TICKS: Final = 10_000_000
 MAX_TICK: Final = 10**19 - 1
 """The last tick of 19 digits, in the year 33658."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_KEPT: Final = timedelta(days=2)
-"""How long tokens and saved positions are kept; records of a stream are kept for one day."""
-_ROUNDS: Final = 10  # of one read, after which a page may be short
+_RETENTION: Final = timedelta(days=2)
+"""How long tokens and saved positions are kept. Stream records are kept for one day."""
+_MAX_QUERIES: Final = 10  # queries of one read, after which a page may be short
 _MAX_SHOWN: Final = 100  # posts that a mark remembers
 _MAX_SWEPT: Final = 50  # entries in one transaction, with a delete and a check for each
 
 Owner = Literal["READER", "CHANNEL"]
 Position = tuple[str, ...]
-"""A post's position in every timeline: texts that sort like the keys of its entries, the newest first."""
+"""A post's position in every timeline: texts that sort like the keys of its entries."""
 
 
 class FeedPost(Entity):
@@ -166,7 +166,7 @@ class FeedPlan:
 
     def expiry(self) -> datetime:
         """When tokens and positions that are written now expire."""
-        return datetime.fromtimestamp(self.calls.clock.now(), UTC) + _KEPT
+        return datetime.fromtimestamp(self.calls.clock.now(), UTC) + _RETENTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,12 +228,12 @@ class Timelines:
             bottom, *shown = map(tuple, positions)
         posts, last, more = yield from self._collect(reader, size, bottom, shown, newer=True)
         if more and not posts:
-            bottom = last  # everything was hidden: do not read it again
+            bottom = last  # everything was hidden: the next call must not read it again
         mark = self._mark(reader, bottom, [*shown, *map(_position, posts)])
         return FeedPage(posts[::-1], None, mark)
 
     def _mark(self, reader: str, bottom: Position | None, shown: Iterable[Position]) -> str | None:
-        """A mark: the position after which `newer` reads, and the posts beyond it that were shown.
+        """A mark: the position from which `newer` reads, and the posts after it that were already shown.
 
         So it finds posts that are late by at most `lag` seconds, and by at most the posts in a mark.
         """
@@ -266,7 +266,7 @@ class Timelines:
         streams = yield from self._streams(reader, newer=newer)
         posts: list[FeedPost] = []
         more = True
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_QUERIES):
             wanted = size - len(posts)
             page = yield from merged(
                 self.plan.calls,
@@ -326,10 +326,10 @@ class Timelines:
         return posts
 
     def _sweep(self, orphans: Sequence[_Orphan]) -> Steps[None]:
-        """Delete entries whose post or follow is missing, after checking that it still is.
+        """Delete entries whose post or follow is missing, if it still is.
 
-        It may have been written meanwhile. And the writes of a transaction do not become visible at once, so
-        a read may see an entry just before its post.
+        It may have been written since the read. Also, the writes of a transaction become visible one after the other,
+        so a read may see an entry just before its post.
         """
         for start in range(0, len(orphans), _MAX_SWEPT):
             chunk = orphans[start : start + _MAX_SWEPT]

@@ -70,7 +70,7 @@ class IdempotencyRecord(Entity):
 
 @dataclass
 class _CallAttempt:
-    """A call's own attempt or an earlier result, and the type of the result."""
+    """An attempt made by a call, or an earlier attempt with its result; and the type of the result."""
 
     record: IdempotencyRecord
     kind: Any
@@ -84,6 +84,11 @@ class Idempotency(Structure[S]):
     - `remember`: seconds for which a result is kept.
     - `skew`: seconds by which the machines' clocks may differ. An attempt that died is replaced that long
       after its lease.
+
+        >>> payments = Idempotency(store, "payments")
+        >>> created = payments.create_table()
+        >>> [payments.once("order:157", lambda: "receipt 7") for attempt in range(2)]
+        ['receipt 7', 'receipt 7']
     """
 
     def __init__(
@@ -262,7 +267,7 @@ class Idempotency(Structure[S]):
             return refused.current or other
 
     def _end(self, attempt: _CallAttempt, failure: BaseException | None) -> Steps[None]:
-        """Record the result. If it cannot be stored, this raises after recording that the work is done."""
+        """Record the result. If it cannot be stored, record that the work is done, then raise."""
         record, stored, refusal = attempt.record, None, None
         if record.done:
             return

@@ -1,6 +1,6 @@
 """Results of idempotent calls: how they are stored as JSON and read as their type, and which are refused.
 
-Payloads are not stored: a fingerprint tells whether two calls had equal arguments.
+Payloads are not stored; fingerprints show whether two calls had equal payloads.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def fingerprint_of(payload: Any) -> str:
 
 
 def _ordered(value: Any) -> Any:
-    """A payload with sets in a fixed order, and with equal numbers written alike."""
+    """A payload with its sets in a fixed order, and with equal numbers written alike."""
     if isinstance(value, float | Decimal) and math.isfinite(value) and value == int(value):
         return int(value)
     if isinstance(value, Decimal):
@@ -124,7 +124,7 @@ def written(result: Any) -> str:
 
 
 def storable(result: Any, kind: Any) -> str:
-    """A result in its stored form; also raises `UsageError` if it would be read as another value."""
+    """A result in its stored form; also raises `UsageError` if it would be read back as another value."""
     text = written(result)
     read = result_of(text, kind)
     if read != result or (kind is Any and type(read) is not type(result)):
@@ -136,7 +136,7 @@ def storable(result: Any, kind: Any) -> str:
 
 
 def result_of(text: str | None, kind: Any) -> Any:
-    """A stored result as its type; raises `UsageError` if it has another type, or was not stored."""
+    """A stored result as its declared type; raises `UsageError` if it has another type, or could not be stored."""
     if text is None:
         raise UsageError(
             "the work was done, but its result could not be stored; forget(…) lets it be done again"

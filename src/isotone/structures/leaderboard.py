@@ -1,4 +1,4 @@
-"""Leaderboards: the best members of a window of time, their scores and ranks, and how ties are ranked.
+"""Leaderboards: the best members in a window of time, with scores, ranks and ties.
 
 An entry is one item of a member; its index key is its window and its score. A sum or an average
 depends on the stored item, so such an event is a read and a conditional write, repeated if another writer was
@@ -59,7 +59,7 @@ from isotone.structures.structure import S, Structure, operation
 from isotone.structures.time_windows import ALL_TIME, Every, Window, Windows, instant
 from isotone.structures.waits_and_retries import retry_on_conflict
 
-_MARK_LENGTH: Final = 8  # hexadecimal digits: it only has to differ from other writers' marks
+_MARK_LENGTH: Final = 8  # hexadecimal digits: enough to differ from other writers' marks
 _ADVICE: Final = "collect events and write them with record_many(), or try again later"
 _ORDER: Final[MergeOrder[Entry]] = MergeOrder(
     position=lambda entry: (entry.order, entry.place),
@@ -153,8 +153,8 @@ class Leaderboard(Structure[S]):
                 "transactions", "leave out ranked=True: standing() then counts the members before"
             )
         self.name = name
-        self.windows = Windows(window, day_starts=day_starts, zone=zone)
-        self.board = Board(
+        self.windows: Windows = Windows(window, day_starts=day_starts, zone=zone)
+        self.board: Board = Board(
             calls=self.calls,
             entries=self.bind(entry_kind(valid_name(name), shards)),
             tokens=self.bind(LeaderboardToken),
@@ -329,7 +329,7 @@ class Leaderboard(Structure[S]):
         window = self._window(at)
         yield from self.board.check_options()
         if self.board.is_over(window, self.board.now()):
-            return 0  # although some may not be deleted yet
+            return 0  # although some entries may not have been deleted yet
         if self.board.is_ranked:
             return (yield from self.board.ranking(window.label).size())
         return (yield from self._count(window.label))
@@ -393,7 +393,7 @@ class Leaderboard(Structure[S]):
     def _numbered(
         self, entries: Iterable[Entry], place: _BoardPosition
     ) -> tuple[list[Standing], _BoardPosition]:
-        """The standings of entries after a position, and the position after them."""
+        """The standings of entries that follow a position, and the position after them."""
         standings = []
         for entry in entries:
             rank, taken = place.rank, place.taken + 1
@@ -409,7 +409,7 @@ class Leaderboard(Structure[S]):
         first = rows[0]
         rank = yield from self._rank(first)
         equal = len(list(takewhile(lambda row: row.order == first.order, rows)))
-        ahead = 0  # entries before the first row, with its score
+        ahead = 0  # entries before the first row with the same score
         if equal < len(rows) and self.board.ties == "standard":
             ahead = (yield from self._count_equal(first)) - equal
         return _BoardPosition(rank - 1 + ahead, rank, first.order)
@@ -543,13 +543,13 @@ class Leaderboard(Structure[S]):
         except TransactionFailed as failed:
             if token is None or not isinstance(failed.reason_of(type(token)), AlreadyExists):
                 raise
-            # It was counted before, maybe in an earlier window.
+            # It was counted before, perhaps in an earlier window.
             current = yield from self.board.find(member, window)
             return current if current is not None and current.window == window.label else None
         return entry
 
     def _after(self, before: Entry | None, member: str, window: Window, tally: Tally) -> Entry:
-        """The entry with the tally; the same object if that changes nothing."""
+        """The entry with the tally added; the same object if that changes nothing."""
         if before is not None and before.window == window.label:
             known = Tally(before.total, before.count, before.at)
             tally = joined(known, tally, self.board.score, self.board.best)
@@ -583,7 +583,7 @@ class Leaderboard(Structure[S]):
     def _write(
         self, before: Entry | None, after: Entry | None, token: LeaderboardToken | None = None
     ) -> Steps[None]:
-        """Replace an entry, or delete it, together with what must change with it: a token, and ranks."""
+        """Replace or delete an entry, together with what changes with it: a token, and ranks."""
         if token is None and not self.board.is_ranked:
             yield from _changed(self.calls, before, after)
             return
@@ -595,7 +595,7 @@ class Leaderboard(Structure[S]):
         yield from self._commit(tx, before, after)
 
     def _commit(self, tx: Transaction, before: Entry | None, after: Entry | None) -> Steps[None]:
-        """Commit, with the changes of the rankings for an entry's change."""
+        """Commit, together with the entry's changes in its rankings."""
         try:
             if self.board.is_ranked and before is not after:
                 yield from self._rank_again(tx, before, after)
@@ -609,18 +609,18 @@ class Leaderboard(Structure[S]):
     def _rank_again(
         self, tx: Transaction, before: Entry | None, after: Entry | None
     ) -> Steps[None]:
-        """Add the change of the ranking, or of two rankings if the member moves to a newer window."""
+        """Change the ranking of an entry, or two rankings if the member moves to a newer window."""
         moves: dict[str, dict[str, Any]] = {}
         for way, entry in (("leaving", before), ("entering", after)):
             if entry is not None:
                 moves.setdefault(entry.window, {})[way] = self.board.ranking_key(entry)
         for window, keys in moves.items():
-            # The ranking of a window that is left may have been dropped, so its memory counts for nothing.
+            # The ranking of the old window may have been dropped, so its cached nodes are not used.
             ranking = self.board.ranking(window, renewed="entering" not in keys)
             try:
                 yield from ranking.change(tx, **keys)
             except Overtaken as overtaken:
-                # A dropped ranking has nothing that could leave it, and is not started again.
+                # A dropped ranking no longer has the key, and must not be created again.
                 if "leaving" not in keys or (yield from ranking.size()):
                     raise Contended(f"others changed {overtaken}") from None
 

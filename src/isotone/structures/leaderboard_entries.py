@@ -70,7 +70,7 @@ def entry_kind(name: str, shards: int) -> type[Entry]:
 
 
 def group_of(name: str, shard: int, shards: int) -> dict[str, Any]:
-    """The field that selects a partition; none for a table's only board with one partition."""
+    """The field that selects a partition; empty for the only board of a table with one partition."""
     if shards > 1:
         return {"group": f"{name}#{shard}"}
     return {"group": name} if name else {}
@@ -123,7 +123,7 @@ class Digits:
         return Decimal(f"-{self._written(-self._units(text))}" if is_below_zero else text)
 
     def better(self, text: str, best: Best) -> tuple[str, str] | None:
-        """The least and the greatest text of the better scores; None if there are none."""
+        """The lowest and the highest text of all better scores; None if no score is better."""
         units = self._units(text)
         low, high = (-self._most, units - 1) if best == "lowest" else (units + 1, self._most)
         return (self._written(low), self._written(high)) if low <= high else None

@@ -1,7 +1,7 @@
-"""The options of a leaderboard: checked when it is made, recorded in its table, and the board that they make (`Board`).
+"""The options of a leaderboard: checked, recorded in its table, and turned into keys and queries (`Board`).
 
-All objects of one board must have the same options. Entries have them in words, and so has one more item, because with
-other shards, or in another window, there seem to be no entries.
+All objects of one board must have the same options. Each entry records them in words. One more item does, too, because
+a board with another number of shards, or other windows, would find none of the entries.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Ties = Literal["standard", "dense"]
 
 AHEAD: Final = timedelta(minutes=5)
 _MOST_DIGITS: Final = 38
-_REMEMBERED: Final = 8  # windows whose rankings are cached
+_MAX_CACHED: Final = 8  # windows whose rankings are cached
 
 
 class LeaderboardOptions(Entity):
@@ -58,7 +58,7 @@ def valid_name(name: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A board as its options make it: the keys of its entries, its queries and its rankings."""
+    """A board with its options: the keys of its entries, its queries and its rankings."""
 
     calls: Calls
     entries: type[Any]
@@ -76,10 +76,10 @@ class Board:
     shards: int
     is_ranked: bool
     options: str = dataclass_field(init=False)
-    """The options in words: all objects of the board must have the same."""
+    """The options in words."""
     _rankings: dict[str, Ranking] = dataclass_field(default_factory=dict)
     _checked: set[str] = dataclass_field(default_factory=set)
-    """The options, once they are known to be those of the stored board."""
+    """The options in words, once they have been compared with the stored ones."""
 
     def __post_init__(self) -> None:
         digits = self.digits
@@ -101,7 +101,7 @@ class Board:
         object.__setattr__(self, "options", ", ".join(self._in_words()))
 
     def _in_words(self) -> Iterator[str]:
-        """The options in words, but none that a board has by default."""
+        """The options in words, except those with their default value."""
         digits = self.digits
         yield self.windows.name
         yield self.best if self.score == "best" else self.score
@@ -132,7 +132,7 @@ class Board:
         return {**self.group(shard_of(member, self.shards)), "place": place}
 
     def group(self, shard: int) -> dict[str, Any]:
-        """The field that selects a partition; none for a table's only board with one partition."""
+        """The field that selects a partition; empty for the only board of a table with one partition."""
         return group_of(self.name, shard, self.shards)
 
     def query(
@@ -148,7 +148,7 @@ class Board:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What a cursor belongs to."""
+        """Identifies the board in its cursors."""
         return {
             "table": self.table.name,
             "board": self.name,
@@ -161,8 +161,8 @@ class Board:
     def declare(self) -> Steps[None]:
         """Store the options of a new board, or check that they are the stored ones.
 
-        Reads one item, the first time. Raises `UsageError` if the board has other options, and members. This is for
-        what entries cannot tell: with other shards, or in another window, there seem to be none.
+        Reads one item, the first time. Raises `UsageError` if the stored board has other options, and members. Entries
+        cannot show this alone: with another number of shards, or other windows, none would be found.
         """
         what = f"the options of the board {self.name!r}"
         yield from retry_on_conflict(self._declare, what, "try again later")
@@ -180,7 +180,7 @@ class Board:
         self._checked.add(self.options)
 
     def check_options(self) -> Steps[LeaderboardOptions | None]:
-        """Check the options as `declare` does, without storing any; returns those of another, empty board."""
+        """Check the options as `declare` does, but store none; returns those of another, empty board."""
         if self.options in self._checked:
             return None
         stored = yield from self.calls.get(self.declarations, consistent=True, board=self.name)
@@ -191,7 +191,7 @@ class Board:
         return stored
 
     def _has_entries(self, shards: int) -> Steps[bool]:
-        """Whether a board of this name, with so many shards, has any entry."""
+        """Whether a board of this name with this number of shards has any entry."""
         kind: Any = bind_entity(self.table, entry_kind(self.name, shards))
         for shard in range(shards):
             group = [Entry.group == value for value in group_of(self.name, shard, shards).values()]
@@ -235,7 +235,7 @@ class Board:
         return (at if window is ALL_TIME else window.end) + self.expire_after
 
     def is_over(self, window: Window, at: datetime) -> bool:
-        """Whether such an entry has expired."""
+        """Whether an entry whose newest event was at `at` has expired."""
         gone_at = self.gone_at(window, at)
         return gone_at is not None and gone_at <= self.now()
 
@@ -254,7 +254,7 @@ class Board:
         ranking = None if renewed else self._rankings.get(window)
         if ranking is None:
             ranking = Ranking(self.calls, self.table, f"LEADERBOARD#{self.name}#{window}")
-            if len(self._rankings) >= _REMEMBERED:
+            if len(self._rankings) >= _MAX_CACHED:
                 self._rankings.clear()
             self._rankings[window] = ranking
         return ranking

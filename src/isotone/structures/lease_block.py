@@ -1,4 +1,4 @@
-"""A `with` block that holds a lease: takes it, renews it in the background every third of it, and ends it."""
+"""A `with` block that holds a lease: acquires it, renews it in the background, and ends it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 def renewal_interval(lease: float) -> float:
-    """Seconds between the renewals of a lease: a third, so that one may fail without losing it."""
+    """Seconds between two renewals of a lease: a third of it, so that a failed renewal can be repeated in time."""
     return lease / 3
 
 
@@ -69,7 +69,7 @@ class LeaseBlock(Generic[T, R, S]):
             self._over.set()
             if self._thread is not None:
                 self._thread.join()
-        finally:  # even if the join is interrupted
+        finally:  # even if a signal interrupts the join
             result = self._store.run(self._finish(raised[1]))
         return result
 
@@ -104,16 +104,16 @@ class LeaseBlock(Generic[T, R, S]):
         while await self._store.run(self._try_renew()):
             await asyncio.sleep(self._every)
 
-    # In both
+    # Shared by both
 
     def _try_renew(self) -> Steps[bool]:
         """Renew the lease; False if there is nothing left to renew."""
         assert self._renew is not None
         try:
             yield from self._renew()
-        except (LeaseLost, UsageError):  # UsageError: the block itself has released it
+        except (LeaseLost, UsageError):  # UsageError: the block itself has ended the lease
             return False
-        except IsotoneError:  # the store may not respond: there is time for another attempt
+        except IsotoneError:  # the store may not respond: the next attempt is still in time
             pass
         return True
 

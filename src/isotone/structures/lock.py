@@ -1,16 +1,15 @@
-"""A distributed lock: an owner, a lease that is renewed, a fencing token; `Locked` and `LeaseLost`.
+"""A distributed lock: an owner, a renewed lease, a fencing token; raises `Locked` and `LeaseLost`.
 
     lock = Lock(store, "nightly-report")
     with lock:                          # async with, over an AsyncStore
         write(report, fence=lock.fence)
 
 A lock is one item. Its owner must renew it within the lease, or others may take it; a `with` block renews it in the
-background (`lease_block`). Each acquisition gets a
-greater number, the fencing token: the guarded resource can refuse a token below the greatest that it has
-seen, and so an owner that has lost its lease without noticing.
+background (`lease_block`). Each acquisition gets a greater number, the fencing token. The guarded resource can refuse a
+token below the greatest that it has seen, which stops an owner that has lost its lease without noticing.
 
-The end of a lease is stored by the owner's clock. While it holds the lock, the owner measures its lease by monotonic
-time as well (`_time`): a clock that is set back would make a lease that is over look valid.
+The end of a lease is stored by the owner's clock. While it holds the lock, the owner also measures the lease by
+monotonic time (`_time`): if the clock were set back, an expired lease would look valid.
 """
 
 from __future__ import annotations
@@ -66,13 +65,18 @@ class LockHolder(NamedTuple):
 
 
 class Lock(Structure[S]):
-    """One owner, or would-be owner, of a lock. Give each thread and task its own `Lock`.
+    """One owner of a lock, or one that wants to be. Give each thread and task its own `Lock`.
 
     - `lease`: seconds for which the lock is held without being renewed.
     - `owner`: the name that others see; host and process id unless given.
     - `skew`: seconds by which the machines' clocks may differ. A lease is taken over that long after its end.
     - `trust_clocks`: False if clocks may differ by more. Then a lock is taken over only if its item has
       not changed for a whole lease, by this machine's monotonic time: steps of the clock do not count.
+
+        >>> created = Lock(store, "report").create_table()
+        >>> with Lock(store, "report") as lock:
+        ...     lock.fence
+        1
     """
 
     def __init__(
@@ -91,18 +95,18 @@ class Lock(Structure[S]):
         require_non_negative(skew=skew)
         self.name = name
         self.lease = lease
-        self.owner = owner or f"{socket.gethostname()}/{os.getpid()}"
+        self.owner: str = owner or f"{socket.gethostname()}/{os.getpid()}"
         self.skew = skew
         self.trust_clocks = trust_clocks
         self._holder = uuid.uuid4().hex
         self._kind = self.bind(LockState)
         self._process = os.getpid()
-        self._fence: int | None = None  # of this hold
+        self._fence: int | None = None  # the current acquisition's; None without one
         self._until = 0.0
         self._monotonic = monotonic_of(self.calls.clock)
         self._acquired_at = 0.0, 0.0  # by the clock, and by monotonic time
         self._watched: tuple[int, float] | None = None  # a revision, and when it was first seen
-        self._block = self.held()  # of `with lock:`
+        self._block = self.held()  # for `with lock:`
 
     @staticmethod
     def layout(name: str = LOCKS.name) -> Table:
@@ -248,17 +252,17 @@ class Lock(Structure[S]):
             if (other.holder, other.fence) != (taken.holder, taken.fence):
                 self._fence = None
                 return _holder_of(other)
-            # It is ours: the response to the first request was lost.
+            # We hold it: the response to the first request was lost.
         self._acquired_at, self._until, self._watched = (now, monotonic), now + self.lease, None
         return None
 
     def _read(self) -> Steps[LockState]:
-        """The stored lock; a free one without a revision if it was never taken."""
+        """The stored lock; if there is none, a free one without a revision."""
         state = yield from self.calls.get(self._kind, consistent=True, lock=self.name)
         return self._kind(lock=self.name) if state is None else state
 
     def _time(self) -> float:
-        """The time for the owner: the clock's, or the later one of monotonic time if the clock was set back."""
+        """The owner's time: the clock's, or monotonic time if the clock was set back."""
         clock, monotonic = self._acquired_at
         return max(self.now(), clock + self._monotonic() - monotonic)
 
@@ -271,7 +275,7 @@ class Lock(Structure[S]):
                     f"lock {self.name!r} is already held by this Lock, which would wait for itself; "
                     "release it first, and give each thread and task its own Lock"
                 )
-            return True  # ours: taken by a request whose response was lost, or not renewed in time
+            return True  # taken by a request whose response was lost, or not renewed in time
         if self.trust_clocks:
             return state.until.timestamp() + self.skew <= now
         if self._watched is None or self._watched[0] != state.revision:
@@ -290,7 +294,9 @@ class Lock(Structure[S]):
 
     def _release(self) -> Steps[None]:
         fence, is_mine = self._acquired(), self._is_mine()
-        self._until = 0.0  # if the response is lost, it may be free; `release` can be called again
+        self._until = (
+            0.0  # if the response is lost, the lock may be free; `release` can be called again
+        )
         changes = [LockState.holder.remove(), LockState.owner.remove(), LockState.until.remove()]
         try:
             yield from self.calls.update(self._kind, *changes, when=is_mine, lock=self.name)

@@ -66,12 +66,12 @@ _MAX_REASON: Final = 1000  # characters, to fit into the item beside the body
 
 
 def _default_retry(attempts: int) -> float:
-    """Seconds before the next attempt: 1, 2, 4 … up to a quarter of an hour."""
+    """The default seconds before the next attempt: 1, 2, 4 … up to a quarter of an hour."""
     return float(min(2 ** (attempts - 1), 900))
 
 
 def _layout(name: str = "queues") -> Table:
-    """A table for queues. Its index has what claims and counts need."""
+    """A table for queues, with the index that claims and counts use."""
     projection = ("_type", "claim", "attempts", "pending")
     return Table(name, indexes={"queue": Global("QPK", "QSK", projection=projection)})
 
@@ -88,6 +88,14 @@ class Queue(Structure[S]):
     - `shards`: partitions over which the queue is spread; the same for all users of the queue.
     - `priorities`: levels of priority that may be given to `put`.
     - `remember`: seconds for which the tokens of `put` are kept.
+
+        >>> mails = Queue(store, "mails")
+        >>> created = mails.create_table()
+        >>> put = mails.put({"to": "ann"})
+        >>> for message in mails.consume(idle=0):
+        ...     with mails.handling(message):
+        ...         message.body["to"]
+        'ann'
     """
 
     def __init__(
@@ -159,7 +167,7 @@ class Queue(Structure[S]):
             return (yield from appended)[0]
         entry = self._new_entry(body, delay, priority)
         if token is None:
-            with contextlib.suppress(AlreadyExists):  # ours: the response was lost
+            with contextlib.suppress(AlreadyExists):  # the first response was lost
                 yield from self.calls.create(entry)
             return entry.entry
         tx = self.calls.transaction()
@@ -376,7 +384,7 @@ class Queue(Structure[S]):
                 self._plan.entries, when=expected, **self._plan.key(message.id)
             )
         except ConditionFailed as refused:
-            # It is gone: if the claim was valid, by us, and the response was lost.
+            # The message is gone. If our claim was valid, we deleted it, and the response was lost.
             if is_claimed and (refused.current is not None or not was_held):
                 raise self._plan.lost(message) from None
 
@@ -436,7 +444,8 @@ class Queue(Structure[S]):
         try:
             yield from self.calls.update(self._plan.entries, *changes, when=is_held, **key)
         except ConditionFailed as refused:
-            # Unclaimed, with our due time and the same attempt: it was written, and the response was lost.
+            # It is unclaimed, with our due time and attempt: our write succeeded, and the response
+            # was lost.
             now, attempts = refused.current, min(message.attempts, self.attempts)
             if now is None or (now.claim, now.due, now.attempts) != (None, due, attempts):
                 raise self._plan.lost(message) from None
@@ -449,7 +458,9 @@ class Queue(Structure[S]):
         if error is None:
             yield from self._acknowledge(message)
             return False
-        if not isinstance(error, Exception):  # not caused by the message, so it need not wait
+        if not isinstance(
+            error, Exception
+        ):  # the message did not cause it, so it is available at once
             yield from self._give_back(message, 0.0, f"interrupted by {type(error).__name__}")
             return False
         if not raising:
@@ -460,7 +471,7 @@ class Queue(Structure[S]):
             )
         delay, reason = self.retry_after(message.attempts), f"{type(error).__name__}: {error}"
         require_non_negative(retry_after=delay)
-        with contextlib.suppress(LeaseLost):  # then another consumer has it
+        with contextlib.suppress(LeaseLost):  # another consumer has it
             yield from self._give_back(message, delay, reason)
         return not raising
 

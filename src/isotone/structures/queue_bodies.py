@@ -1,6 +1,6 @@
-"""Bodies of a queue's messages: which are accepted, how large one may be, and how it comes back as it was put.
+"""Bodies of queue messages: which are accepted, how large they may be, and how they are read back unchanged.
 
-A body is stored as it is, not as text. So a type that the database would return as another one is refused.
+A body is stored as attribute values, not as text. So a type that the database would return as another type is refused.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def split_bodies(bodies: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 def plain_body(body: Any) -> Any:
-    """The original body: whole numbers are ints again, not Decimals."""
+    """A body as it was put: whole numbers are ints again, not Decimals."""
     if isinstance(body, Decimal):
         return int(body) if body == body.to_integral_value() else body
     if isinstance(body, list | set):
@@ -65,7 +65,7 @@ def plain_body(body: Any) -> Any:
 
 
 def _size(value: Any) -> int:
-    """The size of a value in the database, or a few bytes more: numbers take up to 21."""
+    """The stored size of a value, overestimated by a few bytes: a number counts as 21."""
     if isinstance(value, str):
         return _length(value)
     if isinstance(value, bytes | bytearray):

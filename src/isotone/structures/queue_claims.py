@@ -1,11 +1,11 @@
-"""Claims of a queue: which message a consumer gets next, and what it does when another consumer was faster.
+"""Claims of a queue: which message a consumer gets next, and how it avoids races with other consumers.
 
 Each claim reads the first due entries of a shard, by priority, and writes one after the other, on the condition that
-its due time is as it was read. A consumer that loses such a race chooses among more entries for a while, so that
+its due time is as it was read. A consumer that loses a race chooses at random among more entries for a while, so that
 consumers do not all compete for the first one.
 
-An item that is not a valid message is skipped and logged. If it is invalid only outside the index, it is claimed and
-skipped as often as a message is delivered, and then buried.
+An item that is not a valid message is skipped and logged. A message whose time of the `put` alone is invalid is buried by
+the claim that finds it.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ Bury = Callable[[Message, str], Steps[None]]
 
 _LOGGER: Final = logging.getLogger("isotone.queue")
 _UNACKNOWLEDGED: Final = "no consumer acknowledged it in any of its attempts"
-_SPARE: Final = 5  # further candidates that a claim reads, at least
-_ROUND: Final = 8  # the number of candidates is a multiple of this
-_CONTENTION_STEP: Final = 8  # more to choose among after a lost race; one less after a won one
+_EXTRA_CANDIDATES: Final = 5  # further candidates that a claim reads
+_CANDIDATE_STEP: Final = 8  # the number of candidates is rounded up to a multiple of this
+_CONTENTION_STEP: Final = 8  # candidates added after a lost race; one less after a won one
 _MAX_CONTENTION: Final = 64
 _MAX_REPORTED: Final = 1000  # invalid items that a consumer logs
 
 
 class InvalidMessages:
-    """Logs each item that is not a valid message once; the messages after it are read all the same."""
+    """Logs each invalid item once; the messages after it are still read."""
 
     def __init__(self, queue: str) -> None:
         self._queue = queue
@@ -60,7 +60,7 @@ class InvalidMessages:
 class QueueClaims:
     """The claims of one consumer.
 
-    `attempts` is how often a message is delivered; after that, the next claim passes it to `bury`. Items in `invalid`
+    `attempts` is how often a message is delivered; the next claim after that passes it to `bury`. Items in `invalid`
     are skipped.
     """
 
@@ -79,7 +79,7 @@ class QueueClaims:
         self._bury = bury
         self._contention = 0  # number of entries beyond the first to choose among
         self._declared = priorities
-        self._levels = priorities  # or more, while messages show that other processes declare more
+        self._levels = priorities  # raised while messages show that other processes declare more
         self._invalid = invalid
         self._candidates = functools.lru_cache(maxsize=256)(self._candidates_of)
 
@@ -91,7 +91,8 @@ class QueueClaims:
         except IsotoneError as error:
             if not claimed:
                 raise
-            # They are held already, so the caller gets them; a lasting error also ends a later claim.
+            # The messages are already claimed, so return them; if the error lasts, a later claim
+            # raises it.
             _LOGGER.warning(
                 "a claim of %r ended after %d of %d messages",
                 *(self._plan.queue, len(claimed), most),
@@ -106,23 +107,25 @@ class QueueClaims:
         for priority in reversed(range(levels)):
             for step in range(shards):
                 shard, is_highest = (begin + step) % shards, priority == levels - 1
-                query = self._candidates(shard, priority, is_highest, self._several(most, claimed))
+                query = self._candidates(
+                    shard, priority, is_highest, self._number_to_read(most, claimed)
+                )
                 now, entries = after(self._calls, 0), (yield from self._calls.all(query))
                 if entries:
                     seen = max(seen, entries[0].priority + 1)
                 due = [entry for entry in entries if entry.due <= now]
                 yield from self._claim_of(due, most, hold, claimed)
-                self._levels = max(seen, priority + 1)  # there was nothing above
+                self._levels = max(seen, priority + 1)  # the levels above are empty
                 if len(claimed) >= most:
                     return
-        # Higher priorities than declared, not yet due, may have hidden the rest.
+        # Messages of undeclared higher priorities that are not due may have hidden the rest.
         if seen > levels and not claimed:
             yield from self._sweep(most, hold, claimed)
 
-    def _several(self, most: int, claimed: list[Message]) -> int:
-        """How many entries to read; few different numbers, so that the queries are found again."""
-        several = most - len(claimed) + max(_SPARE, self._contention)
-        return -(-several // _ROUND) * _ROUND
+    def _number_to_read(self, most: int, claimed: list[Message]) -> int:
+        """How many entries to read. Only a few different numbers, so that cached queries are reused."""
+        wanted = most - len(claimed) + max(_EXTRA_CANDIDATES, self._contention)
+        return -(-wanted // _CANDIDATE_STEP) * _CANDIDATE_STEP
 
     def _claim_of(
         self, candidates: list[QueueEntry], most: int, hold: float, claimed: list[Message]
@@ -185,17 +188,18 @@ class QueueClaims:
         except ConditionFailed as refused:
             if refused.current is None or refused.current.claim != receipt:
                 return None
-            taken: QueueEntry = refused.current  # ours: the response to the first request was lost
+            taken: QueueEntry = refused.current  # the response to the first request was lost
             return taken
 
     def _message_in(self, taken: QueueEntry) -> Steps[Message | None]:
-        """The message of a claimed entry, of a group the first one; None for a group that has none."""
+        """The message of a claimed entry; for a group its first one, None if the group has none."""
         if taken.kind == "MESSAGE":
             return message_of(taken)
         head = yield from self._calls.first(self._plan.first_of(taken.entry))
         if head is not None:
             return message_of(taken, head)
-        # Somebody has deleted the items of the messages: then the group ends, so that a new one can begin.
+        # The items of the messages were deleted by other means. The group ends, so that a new one
+        # can begin.
         _LOGGER.warning("group %r of %r has no messages; it ends", taken.entry, self._plan.queue)
         as_claimed = (QueueEntry.claim == taken.claim) & (QueueEntry.last == taken.last)
         with contextlib.suppress(ConditionFailed):  # a message was put meanwhile
@@ -204,13 +208,13 @@ class QueueClaims:
         return None
 
     def _bury_if_held(self, message: Message, reason: str) -> Steps[None]:
-        with contextlib.suppress(LeaseLost):  # then another consumer has it
+        with contextlib.suppress(LeaseLost):  # another consumer has it
             yield from self._bury(message, reason)
 
     def _bury_invalid(self, taken: QueueEntry, error: InvalidItem) -> Steps[None]:
-        """Bury a message whose time of the `put` is invalid, with the time of the claim; the reason has its value.
+        """Bury a message whose time of the `put` is invalid, at the time of the claim; the reason has the value.
 
-        A message that is invalid otherwise stays as it is, and its claims are skipped.
+        A message with other invalid attributes stays as it is, and its claims are skipped.
         """
         if error.field != "put_at":
             return

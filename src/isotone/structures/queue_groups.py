@@ -1,8 +1,8 @@
 """Groups of a queue: their messages are handled one after the other, in the order of their `put`.
 
-A group is one entry, which is claimed in the place of its first message and counts its messages. These are separate,
-numbered items. A message is added and removed together with a change of the entry, in one transaction, on the
-condition that the entry is as it was read: so no two messages have one number, and none is skipped.
+A group is one entry, which is claimed in place of its first message and counts its messages. The messages are separate,
+numbered items. Each is added or removed in one transaction with a change of the entry, on the condition that the entry
+is unchanged since it was read. So no two messages have the same number, and none is skipped.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class QueueGroups:
     ) -> Steps[list[str]]:
         """Put messages at the end of a group; returns their ids.
 
-        With a token that was used before, the earlier message's id. The token is kept until `gone_at`.
+        If the token was used before, returns the earlier message's id. The token is kept until `gone_at`.
         """
         plan, ids = self.plan, [str(uuid7()) for _ in bodies]
         put_at = after(self.calls, 0)
@@ -91,7 +91,7 @@ class QueueGroups:
         return (yield from self._retry(group, attempt))
 
     def _extend(self, tx: Transaction, group: str, more: int) -> Steps[int]:
-        """Count more messages of a group, or begin it; returns the number of its last message so far."""
+        """Count more messages in a group, or create it; returns the number of its last message before."""
         plan = self.plan
         entry = yield from self._entry(group)
         if entry is None:
@@ -102,7 +102,7 @@ class QueueGroups:
         return entry.last
 
     def advance(self, message: Message, letter: QueueEntry | None = None) -> Steps[None]:
-        """Remove a message from its group, or make it a dead letter; then the next one is due.
+        """Remove a message from its group, or make it a dead letter; the next message becomes due.
 
         The group's entry is deleted with its last message.
         """

@@ -1,4 +1,4 @@
-"""The items of a queue: entries and their states, messages of groups, tokens; and what a consumer gets of them.
+"""The items of a queue (entries, messages of groups, tokens), and `Message`, which a consumer gets.
 
 An *entry* can be claimed: a single message, or a group, which represents its next message. An index has the
 entries by their due time. A claim sets the due time to the end of the claim, so the entry becomes available
@@ -31,7 +31,7 @@ from isotone.structures.queue_bodies import plain_body
 
 MAX_SHARDS: Final = 1000
 MAX_PRIORITIES: Final = 10
-_MAX_NUMBER: Final = 10**15 - 1  # of a message in a group, until the group is empty
+_MAX_NUMBER: Final = 10**15 - 1  # of a message; numbers start again when a group is empty
 
 
 class QueueEntry(Entity):
@@ -190,7 +190,7 @@ class Message:
 
 
 def message_of(entry: QueueEntry, head: QueueMessage | None = None) -> Message:
-    """The message of an entry; of a group, the one at its head."""
+    """The message of an entry; for a group, the given first message."""
     return Message(
         id=entry.entry if head is None else head.message,
         body=plain_body(entry.body if head is None else head.body),
@@ -208,7 +208,7 @@ def message_of(entry: QueueEntry, head: QueueMessage | None = None) -> Message:
 
 
 def in_place(of: QueueEntry | Message) -> Condition:
-    """The index key of an entry. An update on this condition needs no read."""
+    """A condition on the index key of an entry: an update with it needs no read."""
     kind = QueueEntry
     return (kind.state == "READY") & (kind.shard == of.shard) & (kind.priority == of.priority)
 
@@ -231,7 +231,7 @@ class QueueCounts:
 
     @property
     def depth(self) -> int:
-        """All messages that are neither done nor dead."""
+        """All messages that are neither acknowledged nor dead."""
         return self.ready + self.behind + self.delayed + self.in_flight
 
     def add(self, entry: QueueEntry, now: datetime) -> None:

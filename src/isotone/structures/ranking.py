@@ -1,7 +1,7 @@
-"""Ranks and counts in a few item reads: an order-statistic tree in the items of one partition.
+"""Ranks and counts in a few item reads: an order-statistic tree stored in the items of one partition.
 
-Keys are texts that sort as what they stand for; `ranking_key` makes one of a score and a member. A tree of eleven
-keys, with up to four keys in a leaf:
+A key is a text that sorts like the score and the member that it was made from (`ranking_key`). A tree of eleven keys,
+with up to four keys in a leaf:
 
     COUNTS#root  [6, 5]              6 keys below x, 5 below y
     SHAPE#root   x:0 "k" y:1         x has slot 0 of the counts, y slot 1; keys from "k" on are below y
@@ -93,11 +93,11 @@ from isotone.structures.ranking_nodes import (
 )
 from isotone.structures.ranking_rebuild import Batch, Progress
 from isotone.structures.ranking_tree import OutOfDate, Tree
-from isotone.tables.retries import OVERTAKEN, Lost
+from isotone.tables.retries import STALE_READS, RetryNeeded
 
 R = TypeVar("R")
 
-_LEAVES_AT_ONCE: Final = 50  # that are read at one moment
+_LEAVES_AT_ONCE: Final = 50  # leaves that are read at one moment
 _SEPARATOR: Final = "#"
 _ABOVE_SEPARATOR: Final = "$"
 
@@ -106,7 +106,7 @@ _ABOVE_SEPARATOR: Final = "$"
 
 
 class Ranked(NamedTuple):
-    """What a key stands for."""
+    """The score and the member of a key."""
 
     score: Decimal
     member: str
@@ -133,12 +133,12 @@ def after_score(score: Decimal | int) -> str:
     return ordered_number(score) + _ABOVE_SEPARATOR
 
 
-class Overtaken(Lost):
-    """The leaving key is not there, or the entering one is: others changed the member. Read it again."""
+class Overtaken(RetryNeeded):
+    """The leaving key is missing, or the entering one exists: others changed the member. Read it again."""
 
 
 class KeyRank(NamedTuple):
-    """Where a key stands: the numbers of smaller and of greater keys."""
+    """The position of a key: how many keys are smaller, and how many greater."""
 
     smaller: int
     greater: int
@@ -154,8 +154,8 @@ class Findings(NamedTuple):
 class Ranking:
     """The order of the keys of one ranking, in any table whose primary key is two strings.
 
-    Give all objects of one ranking the same `sizes`. An object remembers the shapes of its tree: keep it, instead
-    of making one for each call.
+    Give all objects of one ranking the same `sizes`. An object caches the shapes of its tree: reuse it, instead of
+    making one for each call.
     """
 
     def __init__(self, calls: Calls, table: Table, name: str, *, sizes: Sizes = SIZES) -> None:
@@ -172,14 +172,14 @@ class Ranking:
         return view.rank(key, path)
 
     def place(self, key: str) -> Steps[KeyRank | None]:
-        """Where a key stands, at one moment; None if it is absent.
+        """The position of a key, at one moment; None if it is absent.
 
         Reads as `rank` does.
         """
         return self._tree.until_current(partial(self.place_once, key))
 
     def place_once(self, key: str) -> Steps[KeyRank | None]:
-        """One attempt of `place`; raises `Lost` if what is remembered of the tree is out of date."""
+        """One attempt of `place`; raises `RetryNeeded` if the cached tree is out of date."""
         (path,), view = yield from self._tree.look_up_once((key,))
         if key not in view.keys[path.end]:
             return None
@@ -216,16 +216,16 @@ class Ranking:
     # Changes
 
     def settle(self, attempt: Callable[[], Steps[R]]) -> Steps[R]:
-        """Run an attempt (read, `change`, commit) until nobody interferes; raises `Contended` in the end."""
-        return OVERTAKEN.run(
+        """Repeat an attempt (read, `change`, commit) while others interfere; raises `Contended` after too many."""
+        return STALE_READS.run(
             attempt,
             self._tree.contended,
-            lost=(Lost, Contended, TransactionFailed),
+            lost=(RetryNeeded, Contended, TransactionFailed),
             note=self._forget_failed,
         )
 
     def _forget_failed(self, error: Exception) -> None:
-        """Forget the shapes by which a transaction addressed the nodes whose conditions were false."""
+        """Forget the shapes that led a failed transaction to nodes whose conditions were false."""
         if isinstance(error, TransactionFailed):
             keys = [failure.key.fields for failure in error.failures]
             self._tree.forget_paths_to(
@@ -235,7 +235,7 @@ class Ranking:
     def change(
         self, tx: Transaction, *, leaving: str | None = None, entering: str | None = None
     ) -> Steps[None]:
-        """Add the writes to a transaction by which one key leaves and another enters.
+        """Add writes to a transaction: one key leaves the ranking, and another enters.
 
         The transaction fails if a key has left or entered meanwhile, or its leaf was split: start again
         from a new read. Raises `Overtaken` if this is known beforehand.
@@ -243,11 +243,11 @@ class Ranking:
         if leaving == entering:
             return
         keys = {key: by for key, by in ((leaving, -1), (entering, +1)) if key is not None}
-        moves = self._remembered_exchange(keys)
+        moves = self._cached_exchange(keys)
         if moves is None:
             moves = yield from self._tree.until_current(partial(self._moves, keys))
         if _is_exchange(moves):
-            self._change_leaf(tx, moves)  # as many keys as before, so no count changes
+            self._change_leaf(tx, moves)  # the leaf keeps its number of keys, so no count changes
             return
         for move in moves:
             self._change_leaf(tx, [move])
@@ -259,17 +259,17 @@ class Ranking:
                 **self._tree.item_key(inner.node),
             )
 
-    def _remembered_exchange(self, keys: Mapping[str, int]) -> list[KeyMove] | None:
-        """Both moves, if both keys belong to one leaf as far as is remembered. Nothing is read.
+    def _cached_exchange(self, keys: Mapping[str, int]) -> list[KeyMove] | None:
+        """Both moves, if the cached tree has both keys in one leaf; None otherwise. Nothing is read.
 
-        All that such a change relies on is in the leaf, so the conditions of its write suffice. If they do
-        not hold, `settle` forgets the shape above the leaf, and the next attempt reads.
+        Such a change relies on the leaf only, so the conditions of its write suffice. If they do not hold, `settle`
+        forgets the shape above the leaf, and the next attempt reads.
         """
         moves = [KeyMove(key, by, walk(self._tree.shapes, key)) for key, by in keys.items()]
         return moves if _is_exchange(moves) and moves[0].path.reaches_leaf else None
 
     def _moves(self, keys: Mapping[str, int]) -> Steps[list[KeyMove]]:
-        """Where keys leave and enter. Raises `OutOfDate` also if the tree was balanced first."""
+        """Where keys leave and enter. If the tree had to be balanced first, it raises `OutOfDate` as well."""
         tree = self._tree
         paths = yield from tree.paths([*keys])
         if paths[0] is NOWHERE:
@@ -297,7 +297,7 @@ class Ranking:
         return moves
 
     def _change_leaf(self, tx: Transaction, moves: Sequence[KeyMove]) -> None:
-        """Write one key that leaves or enters a leaf, or both; the leaf must still have room and range."""
+        """Write a key that leaves or enters a leaf, or both; the leaf must still have room for it, and contain it."""
         changes, conditions = list[Change](), list[Condition]()
         for key, by, _ in moves:
             field = RankingLeaf.keys[key]
@@ -324,10 +324,9 @@ class Ranking:
     def rebuild(self, batch: Batch, *, progress: Progress | None = None) -> Steps[int]:
         """Build the ranking again from all keys in ascending order; returns the number of keys.
 
-        `batch` is called for the next keys, first when the old ranking is deleted and nobody can write to
-        it any more. It must read consistently; an empty batch ends. Writers and readers get
-        `RankingIncomplete` meanwhile. If it is interrupted, run it again. `progress` is called with the
-        number of keys so far.
+        `batch` returns the next keys; an empty batch ends. It is first called when the old ranking is deleted and
+        closed to writers, and it must read consistently. Writers and readers get `RankingIncomplete` meanwhile. If it
+        is interrupted, run it again. `progress` is called with the number of keys so far.
         """
         return ranking_rebuild.rebuild(self._tree, self._sizes, batch, progress)
 
@@ -341,7 +340,7 @@ class Ranking:
     # Consistency
 
     def check(self) -> Steps[Findings]:
-        """Consistency check, for tests: verifies the invariants of the module. Nobody may write meanwhile."""
+        """Consistency check, for tests: verifies the invariants above. There must be no writers meanwhile."""
         tree, faults, expected, actual = self._tree, list[str](), 0, 0
         tree.forget_all()
         root = yield from tree.learn(ROOT)
@@ -358,7 +357,7 @@ class Ranking:
     def _check_node(
         self, faults: list[str], level: int, entry: RewrittenChild, high: str
     ) -> Steps[int]:
-        """Compare a node and all below it with its entry in the node above; returns the number of items."""
+        """Compare a node and everything below it with its entry in the node above; returns the number of items."""
         name = f"{'inner node' if level else 'leaf'} {entry.node}"
         node = yield from self._tree.node(entry.node, level, entry.low, high)
         if node is None:

@@ -1,10 +1,10 @@
 """Keeps the tree of a ranking balanced: full nodes are split, sparse ones are joined to their neighbour.
 
-Each step is one transaction of its own. It moves keys between items and changes no rank. Its conditions are what it
-relies on: the shape of the node above, so the first of two writers wins, and the keys or counts that it
-moves. Others may change the rest meanwhile: other leaves, and the counts of other children.
+Each step is one transaction of its own. It moves keys between items and changes no rank. Its conditions cover what it
+relies on: the shape of the node above, so the first of two writers wins, and the keys or counts that it moves. Other
+leaves, and the counts of other children, may change meanwhile.
 
-A step that another process overtook changes nothing. Whoever runs a step looks at the tree again afterwards.
+A step changes nothing if another process was faster. After each step the caller reads the tree again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Balance:
         self._sizes = sizes
 
     def next_step(self, path: LeafPath, leaf: RankingLeaf, by: int) -> Steps[None] | None:
-        """The first step to take before a key enters (+1) or leaves (-1) a leaf; None if it needs none."""
+        """The first step that must be taken before a key enters (+1) or leaves (-1) a leaf; None if none is needed."""
         sizes, turns = self._sizes, path.turns
         for above, below in pairwise(turns):
             if len(below.inner.children) < sizes.least_children:
@@ -56,14 +56,14 @@ class Balance:
         return None
 
     def plant(self) -> Steps[None]:
-        """Make a tree with one empty leaf."""
+        """Create a tree with one empty leaf."""
         tx, leaf = self._tree.calls.transaction(), RewrittenChild(LOWEST, new_name(), 0)
         _write(tx, self._tree.items(leaf.node, 0, (), LOWEST, HIGHEST))
         _write(tx, self._tree.items(ROOT, 1, [leaf], LOWEST, HIGHEST))
         yield from self._commit(tx)
 
     def _make_room(self, turns: Sequence[PathTurn]) -> Steps[None]:
-        """Split the highest full node on the path to a full leaf, so the node above it has room."""
+        """Split the highest full node on the path to a full leaf: the node above it has room."""
         is_full = [len(turn.inner.children) >= self._sizes.inner for turn in turns]
         depth = is_full.index(True) if True in is_full else len(turns)
         return self._split(turns[depth - 1]) if depth else self._grow(turns[0].inner)
@@ -110,7 +110,7 @@ class Balance:
     def _shrink(
         self, root: InnerNode, nodes: Sequence[NodeState], entries: Sequence[RewrittenChild]
     ) -> Steps[None]:
-        """Give the root the entries of its two children, which are deleted."""
+        """Move the entries of the root's two children into the root, and delete the children."""
         tx = self._tree.calls.transaction()
         root_items = self._tree.items(ROOT, root.level - 1, entries, LOWEST, HIGHEST)
         _write(tx, root_items, RankingCounts.shape == root.shape)
@@ -125,10 +125,10 @@ class Balance:
         nodes: Sequence[NodeState],
         parts: Sequence[Sequence[RewrittenChild]],
     ) -> Steps[None]:
-        """Put the entries of some neighbours, of which the first has this place, into other parts.
+        """Redistribute the entries of neighbouring children, from number `first` on, as `parts`.
 
-        Each part goes into one of the nodes, in order; one more part than nodes goes into a new node, and a node
-        without a part is deleted.
+        Each part goes into one of the nodes, in order. An additional part goes into a new node; a node without a part
+        is deleted.
         """
         level, tx = above.level - 1, self._tree.calls.transaction()
         limits = [nodes[0].low, *borders(level, parts), nodes[-1].high]
@@ -152,7 +152,7 @@ class Balance:
         number: int,
         made: Sequence[RewrittenChild],
     ) -> None:
-        """Give an inner node other children in place of some; the slots of the others stay as they are."""
+        """Replace some children of an inner node; the slots of its other children stay as they are."""
         replaced = slice(first, first + number)
         freed = [child.slot for child in above.children[replaced]]
         slots = iter([*freed, above.free_slot()])
@@ -180,7 +180,7 @@ class Balance:
             tx.delete(self._tree.shape_kind, **key)
 
     def _children(self, above: InnerNode, places: range) -> Steps[list[NodeState]]:
-        """Some neighbours as they are now; none if they are not as the node above has them."""
+        """The current state of some neighbours; empty if they differ from the node above."""
         lows, nodes = [LOWEST, *above.separators, HIGHEST], list[NodeState]()
         for place in places:
             name = above.children[place].node
@@ -191,7 +191,7 @@ class Balance:
         return nodes
 
     def _commit(self, tx: Transaction, *changed: str) -> Steps[None]:
-        """Commit a step, and forget the shapes that it has changed, or all if another process was faster."""
+        """Commit a step, and forget the shapes that it changed; if another process was faster, forget all shapes."""
         try:
             yield from tx.commit()
         except (TransactionFailed, Contended):

@@ -1,9 +1,9 @@
-"""The nodes of a ranking's tree: their items, forms in memory and walks, and how many keys one holds.
+"""The nodes of a ranking's tree: items, forms in memory, paths through them, and sizes.
 
-A leaf is one item. Its keys are the names of a map, so writers of different keys do not fail each other. An
-inner node is two items. COUNTS has a slot for each child, and writers add to it. SHAPE says which child has which
-slot, and at which keys the ranges of children meet. Counts change with almost every write, a shape only when a
-child is split or joined, so shapes are remembered.
+A leaf is one item. Its keys are the names of a map, so writers of different keys do not conflict. An inner node is two
+items. COUNTS has a slot for each child, and writers add to it. SHAPE says which child has which slot, and at which keys
+the ranges of the children meet. Counts change with almost every write, but a shape only when a child is split or
+joined, so shapes are cached.
 
 Nothing here reads or writes items. `RankingView.rank` adds up the rank of a key from what `ranking_tree` has read.
 """
@@ -22,13 +22,13 @@ from typing import Any, Final, NamedTuple
 from isotone.model import Attr, Condition, Entity, Key, field
 
 LOWEST: Final = ""
-"""Before every key."""
+"""Sorts before every key."""
 HIGHEST: Final = "\U0010ffff"
-"""After every key."""
+"""Sorts after every key."""
 ROOT: Final = "root"
 
 FILL: Final = 0.75
-"""How full a rebuild makes nodes, and how full two may be together to become one."""
+"""How full a rebuild makes nodes, and how full two neighbours together may be to be joined."""
 
 
 # Items
@@ -74,7 +74,7 @@ class RankingLeaf(Entity):
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The most that a node holds: `leaf` keys, `inner` children. Nodes are kept a quarter full or more."""
+    """The most keys in a leaf, and the most children of an inner node. Nodes are at least a quarter full."""
 
     leaf: int = 40
     inner: int = 80
@@ -88,14 +88,14 @@ class Sizes:
         return max(2, self.inner // 4)
 
     def most(self, level: int) -> int:
-        """The most entries of a node of a level."""
+        """The maximum number of entries in a node of a level."""
         return self.inner if level else self.leaf
 
 
 SIZES: Final = Sizes()
 
 
-# Shapes, and paths by them
+# Shapes, and paths through them
 
 
 class Child(NamedTuple):
@@ -107,7 +107,7 @@ class Child(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InnerNode:
-    """The shape of an inner node; `separators` has one text less than `children`."""
+    """The shape of an inner node; there is one separator between two children."""
 
     node: str
     level: int
@@ -130,7 +130,7 @@ class InnerNode:
         )
 
     def fields(self) -> dict[str, Any]:
-        """The fields of its item, without the ranking's name."""
+        """The fields of the node's item, without the ranking's name."""
         return {
             "node": self.node,
             "level": self.level,
@@ -141,22 +141,22 @@ class InnerNode:
         }
 
     def free_slot(self) -> int:
-        """A slot that no child has: one in the list of counts, or the next one after its end."""
+        """A slot that no child uses: a free one, or the next one after the end of the counts."""
         taken = {child.slot for child in self.children}
         return next(slot for slot in count_from() if slot not in taken)
 
 
 class PathTurn(NamedTuple):
-    """An inner node on a path, and the place of the child to which the path leads."""
+    """An inner node on a path, and the position of the child through which the path continues."""
 
     inner: InnerNode
     place: int
 
 
 class LeafPath(NamedTuple):
-    """The way from the root to the leaf whose range has a key.
+    """The path from the root to the leaf whose range contains a key.
 
-    It ends early, at an inner node, where that node's shape is not known.
+    It ends early at an inner node whose shape is not cached.
     """
 
     turns: list[PathTurn]
@@ -168,11 +168,11 @@ class LeafPath(NamedTuple):
 
 
 NOWHERE: Final = LeafPath([], "")
-"""The path to any key where there is no tree."""
+"""The path to any key if there is no tree."""
 
 
 def walk(shapes: Mapping[str, InnerNode], key: str) -> LeafPath:
-    """The path to a key, as far as shapes are known."""
+    """The path to a key, as far as the shapes are known."""
     turns, node, level = list[PathTurn](), ROOT, 2
     while level > 1 and (inner := shapes.get(node)) is not None:
         place = bisect_right(inner.separators, key)
@@ -200,7 +200,7 @@ class RankingView(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Some of the keys of a leaf, by their places."""
+    """A slice of a leaf's keys."""
 
     leaf: str
     start: int
@@ -209,9 +209,9 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RankReadPlan:
-    """What to read for the keys of some ranks: inner nodes by name, and pieces of leaves in order.
+    """What to read to find the keys of some ranks: inner nodes by name, and slices of leaves in order.
 
-    `unknown` are the nodes whose shape or counts are needed first.
+    `unknown` are nodes whose shape or counts must be read first.
     """
 
     inners: dict[str, InnerNode] = dataclass_field(default_factory=dict)
@@ -226,7 +226,7 @@ class RankReadPlan:
         start: int,
         stop: int,
     ) -> None:
-        """Add what is below a node from one rank to another, which count from the node's first key."""
+        """Add what to read below a node for ranks `start` to `stop`, counted from the node's first key."""
         inner, numbers = shapes.get(node), counts.get(node, ())
         if inner is None or any(slot >= len(numbers) for _, slot in inner.children):
             self.unknown.append(node)
@@ -251,7 +251,7 @@ def plan_ranks(
     *,
     reverse: bool,
 ) -> RankReadPlan:
-    """How to read `count` keys from a rank on; with `reverse`, ranks count from the greatest key."""
+    """What to read for `count` keys from a rank on; with `reverse`, ranks count from the greatest key."""
     start, stop = rank, rank + count
     if reverse:
         size = sum(counts.get(ROOT, ()))
@@ -273,7 +273,7 @@ class KeyMove(NamedTuple):
 
 
 def count_changes(moves: Sequence[KeyMove]) -> list[tuple[InnerNode, dict[int, int]]]:
-    """What to add to the slots of inner nodes, except where as many keys leave as enter."""
+    """What to add to the slots of inner nodes. Slots with as many leaving as entering keys are left out."""
     by_node: dict[str, tuple[InnerNode, dict[int, int]]] = {}
     for _, by, path in moves:
         for inner, place in path.turns:
@@ -287,9 +287,9 @@ def count_changes(moves: Sequence[KeyMove]) -> list[tuple[InnerNode, dict[int, i
 
 
 class RewrittenChild(NamedTuple):
-    """A child in a node that is rewritten: the start of its range, its name, and the number of its keys.
+    """A child of a rewritten node: the start of its range, its name, and the number of keys below it.
 
-    In a leaf it is a key, which starts at itself.
+    In a leaf it is a key, and its own start.
     """
 
     low: str
@@ -299,7 +299,7 @@ class RewrittenChild(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeState:
-    """A leaf or an inner node at one moment, and the condition that it is unchanged."""
+    """A leaf or an inner node at one moment, and the condition that it has not changed since."""
 
     name: str
     entries: list[RewrittenChild]
@@ -317,7 +317,7 @@ def total(entries: Sequence[RewrittenChild]) -> int:
 
 
 def cut(entries: Sequence[RewrittenChild], places: Sequence[int]) -> list[list[RewrittenChild]]:
-    """The entries in parts: all but the first start at these places."""
+    """Split entries into parts: each part but the first starts at one of these positions."""
     return [list(entries[a:b]) for a, b in pairwise([0, *places, len(entries)])]
 
 
@@ -328,7 +328,7 @@ def halves(entries: Sequence[RewrittenChild]) -> list[list[RewrittenChild]]:
 def cut_points(number: int, most: int, *, is_end: bool) -> list[int]:
     """Where to cut entries into nodes that hold `most`, three quarters full.
 
-    The last part has enough entries for a node. If more entries follow, it may have too many, and waits for them.
+    The last part has enough entries for a node. Unless it is the end, it may have too many, and waits for more.
     """
     fill = max(2, int(FILL * most))
     places = list(range(fill, number - fill + 1, fill))
@@ -339,7 +339,7 @@ def cut_points(number: int, most: int, *, is_end: bool) -> list[int]:
 
 
 def borders(level: int, parts: Sequence[Sequence[RewrittenChild]]) -> list[str]:
-    """The starts of the ranges of all parts but the first, as nodes of a level."""
+    """The starts of the ranges of all parts but the first, for nodes of a level."""
     return [
         right[0].low if level else _between(left[-1].low, right[0].low)
         for left, right in pairwise(parts)
@@ -347,7 +347,7 @@ def borders(level: int, parts: Sequence[Sequence[RewrittenChild]]) -> list[str]:
 
 
 def _between(left: str, right: str) -> str:
-    """The shortest text above `left` that is not above `right`."""
+    """The shortest text above `left` and not above `right`."""
     same = next(
         (place for place, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), len(left)
     )
@@ -355,5 +355,5 @@ def _between(left: str, right: str) -> str:
 
 
 def new_name() -> str:
-    """A name that no node or shape has had."""
+    """A random name that no node or shape has had."""
     return secrets.token_urlsafe(6)

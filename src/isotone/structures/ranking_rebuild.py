@@ -1,12 +1,12 @@
 """Rebuilds and deletes a whole ranking, while others may read it and write to it.
 
-Both start by putting a mark in the place of the root, and delete the root's counts. From then on nobody finds a way
-into the tree, plants a new one, or changes the root. Then everything else is deleted, in an order that leaves nothing
-behind: counts until there are none (a node is split only while those above it exist, so from then on nobody adds
-a leaf), leaves (so no writer that remembers a path to one can write any more), and shapes. A rebuild writes all leaves and
-one level of inner nodes after the other. The root comes last, in place of the mark.
+Both first replace the root by a mark, and delete the root's counts. From then on no reader or writer finds a path into
+the tree, creates a new one, or changes the root. Then everything else is deleted, in an order that leaves nothing
+behind: counts, until there are none (a node is split only while the nodes above it exist, so from then on no leaf is
+added); leaves (so a writer with a cached path to one can no longer write); and shapes. A rebuild then writes all
+leaves, and one level of inner nodes after the other. The root comes last, and replaces the mark.
 
-If it is interrupted, the mark stays: whoever comes gets `RankingIncomplete` until it is run again.
+If it is interrupted, the mark stays, and readers and writers get `RankingIncomplete` until it is run again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Progress = Callable[[int], None]
 
 
 def rebuild(tree: Tree, sizes: Sizes, batch: Batch, progress: Progress | None) -> Steps[int]:
-    """Delete a ranking, and build it from all keys; returns the number of keys."""
+    """Delete a ranking, and build it again from all keys; returns the number of keys."""
     mark = yield from _empty(tree)
     level, entries = 1, (yield from _build_leaves(tree, sizes, batch, progress))
     while len(entries) > sizes.inner:
@@ -56,7 +56,7 @@ def rebuild(tree: Tree, sizes: Sizes, batch: Batch, progress: Progress | None) -
     try:
         yield from tx.commit()
     except TransactionFailed:
-        yield from _close(tree, mark)  # either may have deleted what the other wrote
+        yield from _close(tree, mark)  # each of the two may have deleted what the other wrote
         raise RankingIncomplete(
             f"the ranking {tree.name!r} was rebuilt or deleted by another process at the same time: "
             "run it again, once"
@@ -70,20 +70,20 @@ def clear(tree: Tree) -> Steps[None]:
 
 
 def _clear(tree: Tree) -> Steps[None]:
-    """Delete everything; raises `OutOfDate` if another process has put its own root in the place of the mark."""
+    """Delete everything; raises `OutOfDate` if another process has replaced the mark by its root."""
     mark = yield from _empty(tree)
     try:
         is_mine = RankingShape.shape == mark.shape
         yield from tree.calls.delete(tree.shape_kind, when=is_mine, **tree.item_key(ROOT))
     except WriteRefused:
         root = yield from tree.calls.get(tree.shape_kind, consistent=True, **tree.item_key(ROOT))
-        if root is not None:  # parts of what it stands for may be deleted by now
+        if root is not None:  # parts of its tree may already be deleted
             tree.forget_all()
             raise OutOfDate from None
 
 
 def _empty(tree: Tree) -> Steps[RankingShape]:
-    """Delete everything, and leave a mark in the place of the root."""
+    """Delete everything, and leave a mark in place of the root."""
     run = new_name()
     mark = tree.shape_kind(
         **tree.item_key(ROOT), shape=run, era=run, level=0, children="", separators=""

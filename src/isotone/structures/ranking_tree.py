@@ -1,16 +1,16 @@
-"""A ranking's tree as it is stored: reads paths at one moment, and caches the shapes of nodes.
+"""A ranking's stored tree: reads paths and counts at one moment, and caches the shapes of nodes.
 
-Shapes of inner nodes are remembered, so the path to a leaf usually takes no read. What is remembered may be out of
-date, and two rules make up for it:
+Shapes of inner nodes are cached, so finding the path to a leaf usually takes no read. Two rules make up for a cache
+that is out of date:
 
-- A read asks for counts and leaves in one transaction. Counts name the shape that they belong to. If that is
-  another shape than the remembered one, the result is dropped and the shape is read again.
+- A read gets counts and leaves in one transaction. Counts name the shape that they belong to. If that is not the cached
+  shape, the result is dropped and the shape is read again.
 - A write has conditions on the leaf and the inner nodes that it relies on (`Ranking.change`, `Balance`).
 
-A method that finds its memory out of date forgets what is wrong and raises `OutOfDate`. `until_current` runs it
-again: `look_up_once` is one attempt of `look_up`, and so on.
+A method that finds the cache out of date removes the wrong part and raises `OutOfDate`. `until_current` runs it again:
+`look_up_once` is one attempt of `look_up`, and so on.
 
-Here is only what to read for a rank. `ranking_nodes` adds the rank up (`RankingView.rank`); the public calls are in `ranking`.
+`ranking_nodes` computes a rank from what is read here (`RankingView.rank`); the public calls are in `ranking`.
 """
 
 from __future__ import annotations
@@ -41,38 +41,38 @@ from isotone.structures.ranking_nodes import (
     walk,
 )
 from isotone.structures.structure import bind_entity
-from isotone.tables.retries import OVERTAKEN, Lost
+from isotone.tables.retries import STALE_READS, RetryNeeded
 
 R = TypeVar("R")
 T = TypeVar("T")
 
 _MOST_LEVELS: Final = 50  # more than any tree has
-_MOST_REMEMBERED: Final = 1000  # shapes of ten kilobytes each, and as many lists of counts
+_MAX_CACHED: Final = 1000  # shapes, of ten kilobytes each, and as many lists of counts
 
 
-class OutOfDate(Lost):
-    """What is remembered of the tree is not what it is. The wrong part is forgotten: read again."""
+class OutOfDate(RetryNeeded):
+    """The cached tree is out of date. The wrong part has been removed from the cache: read again."""
 
 
 class Tree:
-    """The items of one ranking, and the shapes and counts that this object remembers."""
+    """The items of one ranking, and the shapes and counts that this object caches."""
 
     def __init__(self, calls: Calls, table: Table, name: str) -> None:
         self.calls = calls
         self.name = name
-        self.shape_kind = bind_entity(table, RankingShape)
-        self.counts_kind = bind_entity(table, RankingCounts)
-        self.leaf_kind = bind_entity(table, RankingLeaf)
+        self.shape_kind: type[RankingShape] = bind_entity(table, RankingShape)
+        self.counts_kind: type[RankingCounts] = bind_entity(table, RankingCounts)
+        self.leaf_kind: type[RankingLeaf] = bind_entity(table, RankingLeaf)
         self.shapes: dict[str, InnerNode] = {}
         self.counts: dict[str, list[int]] = {}
-        """The last counts that were read. Only plans of what to read start from them."""
+        """The counts that were read last. They only help to plan reads."""
 
     def item_key(self, node: str) -> dict[str, Any]:
         """The fields of the primary key of a node's items."""
         return {"ranking": self.name, "node": node}
 
     def forget(self, nodes: Iterable[str]) -> None:
-        """Forget the shapes of some nodes: they are read again when they are needed."""
+        """Forget the shapes of some nodes; they are read again when they are needed."""
         for node in nodes:
             self.shapes.pop(node, None)
 
@@ -93,8 +93,8 @@ class Tree:
     # Attempts
 
     def until_current(self, attempt: Callable[[], Steps[R]]) -> Steps[R]:
-        """Run an attempt again while it finds the remembered tree out of date; raises `Contended` in the end."""
-        return OVERTAKEN.run(attempt, self.contended, lost=OutOfDate)
+        """Repeat an attempt while it finds the cached tree out of date; raises `Contended` after too many."""
+        return STALE_READS.run(attempt, self.contended, lost=OutOfDate)
 
     def contended(self, attempts: int) -> Contended:
         return Contended(
@@ -105,7 +105,7 @@ class Tree:
     # Reading at one moment
 
     def look_up(self, *keys: str) -> Steps[tuple[list[LeafPath], RankingView]]:
-        """The paths to some keys, and what lies on them, at one moment."""
+        """The paths to some keys, with the counts and leaves on them, at one moment."""
         return self.until_current(partial(self.look_up_once, keys))
 
     def look_up_once(self, keys: Sequence[str]) -> Steps[tuple[list[LeafPath], RankingView]]:
@@ -126,12 +126,12 @@ class Tree:
         view = yield from self._view(plan.inners, [piece.leaf for piece in plan.pieces])
         plan = plan_ranks(plan.inners, view.counts, rank, count, reverse=reverse)
         if plan.unknown or any(piece.leaf not in view.keys for piece in plan.pieces):
-            raise OutOfDate  # by the present counts, the ranks are in other leaves
+            raise OutOfDate  # the counts have changed: the ranks are in other leaves
         keys = [key for leaf, start, stop in plan.pieces for key in view.keys[leaf][start:stop]]
         return keys[::-1] if reverse else keys
 
     def _plan(self, rank: int, count: int, reverse: bool) -> Steps[RankReadPlan]:
-        """What to read for some ranks, by the counts remembered; an empty plan if there is no tree."""
+        """What to read for some ranks, according to the cached counts; an empty plan if there is no tree."""
         for _ in range(_MOST_LEVELS):
             plan = plan_ranks(self.shapes, self.counts, rank, count, reverse=reverse)
             if not plan.unknown:
@@ -157,7 +157,7 @@ class Tree:
                 self.forget([inner.node])
                 is_current = False
             else:
-                view.counts[inner.node] = _remember(self.counts, inner.node, item.counts)
+                view.counts[inner.node] = _cache_value(self.counts, inner.node, item.counts)
         for leaf, item in zip(leaves, items[len(inners) :], strict=True):
             if item is None:
                 is_current = False
@@ -176,7 +176,7 @@ class Tree:
         if counts is not None:
             return sum(counts.counts)
         self.forget_all()
-        # No counts: either there is no tree, or it is rebuilt, and then this raises.
+        # No counts: either there is no tree, or it is being rebuilt, and then this raises.
         if (yield from self._read_shape(ROOT)):
             raise OutOfDate
         return 0
@@ -184,7 +184,7 @@ class Tree:
     # Reading single nodes
 
     def paths(self, keys: Sequence[str]) -> Steps[list[LeafPath]]:
-        """The paths to some keys, by remembered shapes; `NOWHERE` for all if there is no tree."""
+        """The paths to some keys, according to the cached shapes; `NOWHERE` for each if there is no tree."""
         while True:
             paths = [walk(self.shapes, key) for key in keys]
             for path in paths:
@@ -199,7 +199,7 @@ class Tree:
                 return [NOWHERE for _ in keys]
 
     def leaves(self, nodes: Sequence[str]) -> Steps[dict[str, RankingLeaf]]:
-        """Leaves as they are now, each by itself, in one request; missing ones are left out."""
+        """The current leaves, read separately in one request; missing ones are left out."""
         if len(set(nodes)) == 1:
             key = self.item_key(nodes[0])
             leaf = yield from self.calls.get(self.leaf_kind, consistent=True, **key)
@@ -215,14 +215,14 @@ class Tree:
             (self.shape_kind, key), (self.counts_kind, key)
         )
         shape, counts = items
-        inner = None if shape is None else self._remember_shape(shape)
+        inner = None if shape is None else self._cache_shape(shape)
         if inner is None or counts is None or counts.shape != inner.shape:
             self.forget([node])
             return None
-        return inner, _remember(self.counts, node, counts.counts)
+        return inner, _cache_value(self.counts, node, counts.counts)
 
     def node(self, name: str, level: int, low: str, high: str) -> Steps[NodeState | None]:
-        """A node of a level as it is now; None if there is none. A leaf knows its range itself."""
+        """The current state of a node of a level; None if there is none. A leaf stores its own range."""
         if level == 0:
             leaf = (yield from self.leaves([name])).get(name)
             if leaf is None:
@@ -249,16 +249,16 @@ class Tree:
         """Read the shape of an inner node; returns whether there is such a node."""
         item = yield from self.calls.get(self.shape_kind, consistent=True, **self.item_key(node))
         if item is not None:
-            self._remember_shape(item)
+            self._cache_shape(item)
         return item is not None
 
-    def _remember_shape(self, item: RankingShape) -> InnerNode:
+    def _cache_shape(self, item: RankingShape) -> InnerNode:
         if item.level == 0:
             raise RankingIncomplete(
                 f"the ranking {self.name!r} is being rebuilt or deleted, or this was interrupted: try again "
                 "later, or run the interrupted call again: load(), rerank(), delete(), drop_ranks()"
             )
-        return _remember(self.shapes, item.node, InnerNode.of(item))
+        return _cache_value(self.shapes, item.node, InnerNode.of(item))
 
     # Items to write
 
@@ -282,11 +282,11 @@ class Tree:
         return self.shape_kind.from_trusted({"ranking": self.name, **inner.fields()})
 
 
-def _remember(memory: dict[str, T], node: str, value: T) -> T:
-    """Keep a value of a node. If there are too many, drop those read longest ago, but never the root's."""
-    memory.pop(node, None)  # so that the value comes last in the order of the dict
-    if len(memory) >= _MOST_REMEMBERED:
-        for oldest in [*islice(memory, _MOST_REMEMBERED // 10 + 1)]:
+def _cache_value(memory: dict[str, T], node: str, value: T) -> T:
+    """Cache a value of a node. If there are too many, drop the least recently read ones, but never the root's."""
+    memory.pop(node, None)  # so that the value becomes the last in the order of the dict
+    if len(memory) >= _MAX_CACHED:
+        for oldest in [*islice(memory, _MAX_CACHED // 10 + 1)]:
             if oldest != ROOT:
                 del memory[oldest]
     memory[node] = value

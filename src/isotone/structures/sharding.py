@@ -1,7 +1,7 @@
-"""Shards of structures: in which partition an item is, and pages merged from all shards.
+"""Shards of structures: which partition an item is in, and pages merged from all shards.
 
-A hash of an item's name selects its shard. A page takes the first items of each shard's query, so the positions in
-all queries determine the next page: nothing is returned twice or left out.
+A hash of an item's name selects its shard. A page is merged from the first items of each shard's query. A position in
+each query determines the next page, so nothing is returned twice or left out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Position = Sequence[str] | bool | None
 """The position in a query: after these texts; at the start (None); at the end (False)."""
 
 Stream = tuple[Query[E], Mapping[str, Any]]
-"""One of the queries, with the fields that all of its results share."""
+"""A query, with the fields that all of its results share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class MergedStreams(Generic[E]):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing follows."""
+        """Whether no results follow."""
         return all(position is AT_END for position in self.positions)
 
 
 def shard_of(identity: str, shards: int) -> int:
-    """The shard of an item by its name; raises `UsageError` for half of a surrogate pair."""
+    """The shard of an item, by its name; raises `UsageError` for half of a surrogate pair."""
     try:
         return zlib.crc32(identity.encode()) % shards
     except UnicodeEncodeError:
@@ -94,7 +94,7 @@ def merged(
     ordered: Iterator[tuple[tuple[str, ...], int, E]] = heapq.merge(
         *numbered, key=itemgetter(0), reverse=descending
     )
-    # After a page that is not the last, a stream may have items that sort before those of others.
+    # Unless a page is the last, unread items of its stream may sort before those of other streams.
     ends = [order.position(page.items[-1]) for page in pages if page and page.cursor is not None]
     if ends:
         end = max(ends) if descending else min(ends)
@@ -112,7 +112,7 @@ def merged(
 def _following(
     order: MergeOrder[E], position: Position, page: Page[E] | None, taken: int
 ) -> Position:
-    """The position in a stream, after some items of its page were taken."""
+    """The position in a stream after `taken` items of its page."""
     if page is None or (taken == len(page.items) and page.cursor is None):
         return AT_END
     return order.position(page.items[taken - 1]) if taken else position

@@ -49,7 +49,7 @@ Cast = Callable[[Decimal], Any]
 Cursor = str | Literal[0]
 Keys = Iterable["SortedSet[Any]"]
 Sets = Keys | Mapping["SortedSet[Any]", Number]
-"""Several sets; a mapping gives the weight of each set's scores."""
+"""Several sets; a mapping gives the factor for each set's scores."""
 Popped = tuple[str, str, Decimal] | None
 """The set's name, a member and its score; None if all sets are empty."""
 Scores = dict[str, Decimal]
@@ -59,7 +59,7 @@ _AGGREGATES: Final[dict[str, Callable[[Decimal, Decimal], Decimal]]] = {
     "SUM": EXACT.add,
     "MIN": min,
     "MAX": max,
-    "COUNT": EXACT.add,  # of scores that are 1 each, or the factor of their set
+    "COUNT": EXACT.add,  # each score is 1, or its set's factor
 }
 _MOST_REPEATED: Final = 1_000_000  # members that one zrandmember returns, if they may repeat
 _PAGE: Final = 100  # members of a scan, by default
@@ -72,6 +72,12 @@ class SortedSet(Structure[S]):
     `ranked`: ranks and counts by score take a few reads, but each change of a score is a transaction.
     `shards`: the number of partitions of the members. `expires`: when the whole set expires; with True,
     `expire` and `persist` set it. All three belong to the set: use the same values everywhere.
+
+        >>> trending = SortedSet(store, "trending")
+        >>> created = trending.create_table()
+        >>> added = trending.zadd({"song:1": 1, "song:2": 3, "song:3": 2})
+        >>> trending.zrevrange(0, 1)
+        ['song:2', 'song:3']
     """
 
     def __init__(
@@ -96,8 +102,10 @@ class SortedSet(Structure[S]):
         if not 1 <= shards <= MOST_SHARDS:
             raise UsageError(f"shards must be 1 to {MOST_SHARDS}, not {shards}")
         self.name = name
-        self.entries = self.bind(SortedSetMember)
-        self.ranking = Ranking(self.calls, self.table, f"SORTED_SET#{name}") if ranked else None
+        self.entries: type[SortedSetMember] = self.bind(SortedSetMember)
+        self.ranking: Ranking | None = (
+            Ranking(self.calls, self.table, f"SORTED_SET#{name}") if ranked else None
+        )
         self._members = Members(
             calls=self.calls,
             kind=self.entries,
@@ -294,8 +302,8 @@ class SortedSet(Structure[S]):
         """The next cursor and some members, not ordered by score; cursor 0 starts, and 0 is returned at the end.
 
         A member that exists from the first call to the last is returned exactly once, whatever else changes.
-        `count`: how many to read, 100 by default, in one request for each shard that is read. `match`: drops members that do not match
-        a pattern (`*`, `?`, `[a-z]`). `score_cast_func`: converts scores.
+        `count`: how many to read, 100 by default, in one request for each shard that is read. `match`: drops members
+        that do not match a pattern (`*`, `?`, `[a-z]`). `score_cast_func`: converts scores.
         """
         return self._scan(cursor, match, count, score_cast_func)
 
@@ -459,7 +467,8 @@ class SortedSet(Structure[S]):
         """The members of this set or any of `keys`, in order. Reads all.
 
         `keys`: sets, or a mapping of sets to the factors of their scores. `aggregate`: "SUM", "MIN" or "MAX"
-        of a member's scores, or "COUNT" of the sets that have it, each by its factor; SUM by default. `withscores`, `score_cast_func`: as of `zrange`.
+        of a member's scores, or "COUNT" of the sets that have it, each by its factor; SUM by default. `withscores`,
+        `score_cast_func`: as of `zrange`.
         """
         joined = _union((yield from self._read(self._with_others(keys), aggregate)), aggregate)
         return _shaped(_ordered(joined), withscores, score_cast_func)
@@ -685,8 +694,8 @@ class SortedSet(Structure[S]):
         return [self, *keys]
 
     def _read(self, keys: Sets, aggregate: str | None = None) -> Steps[list[Scores]]:
-        """The current members of the sets, with weighted scores; each score is 1 if they are counted."""
-        is_count = _aggregate_name(aggregate) == "COUNT"  # refuses an unknown one before it reads
+        """The current members of the sets, with weighted scores; with COUNT, each score is 1."""
+        is_count = _aggregate_name(aggregate) == "COUNT"  # raises before anything is read
         sets = self._checked(keys)
         if not sets:
             raise UsageError("give at least one sorted set")
@@ -715,7 +724,7 @@ class SortedSet(Structure[S]):
         self._check_expirable()
         if (nx and (xx or gt or lt)) or (gt and lt):
             raise UsageError("nx cannot be combined with xx, gt or lt, nor gt with lt")
-        expiry = expiry.replace(microsecond=0)  # as it is stored
+        expiry = expiry.replace(microsecond=0)  # the stored precision
         before = yield from self._members.expiry()
         if (
             (nx and before is not None)
@@ -750,7 +759,7 @@ def _from_end(min: bool, max: bool) -> bool:
 
 
 def _shaped(members: Iterable[Scored], withscores: bool = False, cast: Cast = Decimal) -> list[Any]:
-    """The result of a command: the members alone, or with their scores."""
+    """The result of a command: the members, or pairs of members and scores."""
     if withscores:
         return [(member, cast(score)) for member, score in members]
     return [member for member, _ in members]
@@ -779,7 +788,7 @@ def _aggregate_name(aggregate: str | None) -> str:
 
 
 def _union(sets: Sequence[Scores], aggregate: str | None = None) -> Scores:
-    """All members of any of the sets, with the SUM, MIN or MAX of their scores; COUNT as of scores that count."""
+    """All members of any of the sets, with the SUM, MIN or MAX of their scores; COUNT adds scores of 1."""
     join = _AGGREGATES[_aggregate_name(aggregate)]
     joined: Scores = {}
     for scores in sets:

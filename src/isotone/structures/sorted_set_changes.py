@@ -1,12 +1,12 @@
-"""Changes of a sorted set: scores are set, added to and removed, members are popped, the set expires.
+"""Changes of a sorted set: scores are set, added to and removed, members are popped, and the set expires.
 
-A change is read, decided, and written on the condition that what was read is unchanged; otherwise it is decided
-again. So no increment is lost, and no member is popped twice. Up to a hundred members change in one transaction;
-in a set with ranks, one. On an engine without transactions, each member changes by a conditional write. A plain
-increment of a set without ranks needs none of that: the database adds.
+A change reads members, decides their new scores, and writes them on the condition that the members are unchanged;
+otherwise it starts again. So no increment is lost, and no member is popped twice. Up to a hundred members change in one
+transaction; in a set with ranks, one. On an engine without transactions, each member changes by a conditional write. A
+plain increment of a set without ranks is one update without a read.
 
-Each member carries the time when the set expires. A set with a fixed time gets it from its constructor. Otherwise
-an item keeps it, which writers read before and after: one that crossed a change stamps its members again.
+Each member stores the time when the set expires. A set with a fixed time gets it from its constructor. Otherwise an
+item stores it, and writers read it before and after a write: if it changed meanwhile, the writer updates its members.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from isotone.structures.sorted_set_reads import (
     SortedSetMember,
 )
 from isotone.structures.waits_and_retries import retry_on_conflict
-from isotone.tables.retries import CONFLICTS
+from isotone.tables.retries import READ_THEN_WRITE
 
 Decide = Callable[[str, Decimal | None], Decimal | None]
-"""From a member and its score to the score that it gets; None is not a member."""
+"""Returns the new score of a member, given its current one; None stands for no member."""
 Progress = Callable[[int], None]
 
-_AT_ONCE: Final = 100  # members that one transaction changes
-_BATCH: Final = 10_000  # keys that are given to the ranking at once
+_CHANGES_TOGETHER: Final = 100  # members that one transaction changes
+_BATCH: Final = 10_000  # keys that the ranking gets at once
 
 
 class ScoreChange(NamedTuple):
-    """A member's score before and after; None is not a member."""
+    """A member's score before and after; None stands for no member."""
 
     member: str
     before: Decimal | None
@@ -78,10 +78,10 @@ class MemberChanges:
     members: Members
 
     def change(self, members: Iterable[str], decide: Decide) -> Steps[list[ScoreChange]]:
-        """Give each member the score that is decided from its own; returns all changes, also without effect."""
+        """Give each member the score that `decide` returns; returns all changes, including those without effect."""
         done: list[ScoreChange] = []
         together = self.members.ranking is None and (yield from self._has_transactions())
-        at_once = _AT_ONCE if together else 1
+        at_once = _CHANGES_TOGETHER if together else 1
         for part in in_parts(list(dict.fromkeys(members)), at_once):
             attempt = partial(self._attempt, part, decide)
             if self.members.ranking is None:
@@ -91,14 +91,14 @@ class MemberChanges:
                 changing = self.members.ranking.settle(attempt)
             changes, expiry = yield from changing
             if self.members.is_expirable:
-                yield from self._stamp_again([c.member for c in changes if c.has_effect], expiry)
+                yield from self._update_stamps([c.member for c in changes if c.has_effect], expiry)
             done += changes
         if self.members.is_expirable and any(change.is_removal for change in done):
-            yield from self._forget_expiry_if_empty()
+            yield from self._delete_expiry_if_empty()
         return done
 
     def remove(self, members: Iterable[str], scores: ScoreRange = EVERY_SCORE) -> Steps[int]:
-        """Remove members that have such scores; the number of them."""
+        """Remove members with scores in a range; returns how many."""
 
         def unless_outside(member: str, score: Decimal | None) -> Decimal | None:
             return None if score is None or score in scores else score
@@ -107,7 +107,7 @@ class MemberChanges:
         return sum(change.is_removal for change in changes)
 
     def add(self, member: str, amount: Decimal) -> Steps[Decimal]:
-        """Add to a score, which starts at 0; returns the sum. One write, if nothing but the score changes."""
+        """Add to a score, which starts at 0; returns the sum. One write, if only the score changes."""
         if self.members.ranking is None and not self.members.has_expired():
             expiry = yield from self.members.expiry()
             changes = [SortedSetMember.score.add(amount), *self._stamp_of(expiry)]
@@ -115,37 +115,39 @@ class MemberChanges:
             try:
                 item = yield from self.members.calls.upsert(self.members.kind, *changes, **key)
             except ValidationException:
-                pass  # the sum cannot be stored: below, adding raises an error that says so
+                pass  # the sum cannot be stored: the code below raises an error that says so
             else:
-                yield from self._stamp_again([member], expiry)
+                yield from self._update_stamps([member], expiry)
                 return plain(item.score)
         (change,) = yield from self.change([member], lambda _, score: plus(score, amount))
         assert change.after is not None
         return change.after
 
     def pop(self, count: int, *, reverse: bool) -> Steps[list[Scored]]:
-        """Remove the members with the least scores, or the greatest; nobody else gets the same."""
+        """Remove and return the members with the lowest or highest scores; no two callers get the same member."""
         popped: list[Scored] = []
         try:
-            for attempt in range(1, CONFLICTS.attempts + 1):
+            for attempt in range(1, READ_THEN_WRITE.attempts + 1):
                 before, part = len(popped), Slice(0, count - len(popped))
                 seen = yield from self.members.at(part, reverse=reverse)
-                for group in in_parts(seen, _AT_ONCE if self.members.ranking is None else 1):
+                for group in in_parts(
+                    seen, _CHANGES_TOGETHER if self.members.ranking is None else 1
+                ):
                     popped += yield from self.take(group)
                 if len(popped) == before + len(seen):
                     return popped
-                yield CONFLICTS.pause(attempt)
+                yield READ_THEN_WRITE.pause(attempt)
             raise Contended(
                 f"others changed the first members of {self.members.name!r} during each of "
-                f"{CONFLICTS.attempts} attempts; try again later"
+                f"{READ_THEN_WRITE.attempts} attempts; try again later"
             )
         except IsotoneError:
             if popped:
-                return popped  # they are out of the set, so the caller must get them
+                return popped  # they are already removed, so the caller must get them
             raise
 
     def take(self, seen: Sequence[Scored]) -> Steps[list[Scored]]:
-        """Remove those members that still have the scores with which they were seen."""
+        """Remove the members that still have the given scores."""
         scores = dict(seen)
 
         def unless_changed(member: str, score: Decimal | None) -> Decimal | None:
@@ -153,10 +155,12 @@ class MemberChanges:
 
         changes = yield from self.change(scores, unless_changed)
         gone = {(change.member, change.before) for change in changes if change.is_removal}
-        return [member for member in seen if member in gone]  # one that moved may be seen twice
+        return [
+            member for member in seen if member in gone
+        ]  # a member that moved may be listed twice
 
     def replace(self, scores: Mapping[str, Decimal]) -> Steps[int]:
-        """Make these members the whole set, without an expiry from commands; the number of them."""
+        """Replace all members of the set; removes an expiry that commands set. Returns the number of members."""
         if self.members.is_expirable:
             yield from self._keep_expiry(None)
         present = yield from self.members.all()
@@ -169,7 +173,7 @@ class MemberChanges:
     def _attempt(
         self, members: Sequence[str], decide: Decide
     ) -> Steps[tuple[list[ScoreChange], datetime | None]]:
-        """Read, decide and write; the changes, and when the set then expired."""
+        """Read, decide and write; returns the changes, and when the set expires."""
         expiry = (
             (yield from self.members.expiry())
             if self.members.is_expirable
@@ -184,7 +188,7 @@ class MemberChanges:
         if not effective or self.members.has_expired():
             return changes, expiry
         if self.members.ranking is None and not (yield from self._has_transactions()):
-            for change in effective:  # one: `change` takes members one by one
+            for change in effective:  # a ranked set has one: `change` passes members one by one
                 yield from self._write(self.members.calls, change, expiry)
         else:
             tx = self.members.calls.transaction()
@@ -216,7 +220,7 @@ class MemberChanges:
     def fill(
         self, members: Iterable[SortedSetMember], progress: Progress | None
     ) -> Steps[tuple[int, int]]:
-        """Write members, and rebuild the ranks of all that there are; the numbers of both."""
+        """Write members, and rebuild the ranks of all members; returns the numbers of both."""
         if self.members.ranking is None:
             return (yield from self.members.calls.put_many(members)), 0
         written = 0
@@ -224,7 +228,7 @@ class MemberChanges:
 
         def batch() -> Steps[list[str]]:
             nonlocal written, batches
-            if batches is None:  # from now on nobody else changes ranks
+            if batches is None:  # from now on no other writer changes ranks
                 written = yield from self.members.calls.put_many(members)
                 batches = in_parts((yield from self._ranking_keys()), _BATCH)
             return next(batches, [])
@@ -233,7 +237,7 @@ class MemberChanges:
         return written, ranked
 
     def _ranking_keys(self) -> Steps[list[str]]:
-        """The ranking keys of all members, in order. Holds them in memory, some hundred bytes each."""
+        """The ranking keys of all members, in order; some hundred bytes of memory for each."""
         keys: list[str] = []
         for query in self.members.queries():
             traversal = self.members.calls.traverse(query)
@@ -246,12 +250,12 @@ class MemberChanges:
     # Expiry
 
     def expire(self, expiry: datetime | None) -> Steps[None]:
-        """Tell all later writers when the set expires, then stamp the members that there are."""
+        """Store the new expiry for later writers, then write it to the present members."""
         yield from self._keep_expiry(expiry)
         present = yield from self.members.all()
         yield from self._stamp([member for member, _ in present], expiry)
         if not present:
-            yield from self._forget_expiry_if_empty()  # the last member was removed meanwhile
+            yield from self._delete_expiry_if_empty()  # the last member was removed meanwhile
 
     def _keep_expiry(self, expiry: datetime | None) -> Steps[None]:
         if expiry is None:
@@ -261,12 +265,12 @@ class MemberChanges:
                 self.members.expiry_kind(name=self.members.name, gone_at=expiry)
             )
 
-    def _forget_expiry_if_empty(self) -> Steps[None]:
-        """A set without members does not exist: the next one of its name starts without an expiry."""
+    def _delete_expiry_if_empty(self) -> Steps[None]:
+        """Delete the stored expiry of a set without members, so that the next set of this name has none."""
         expiry = yield from self.members.expiry()
         if expiry is None or not (yield from self.members.is_empty()):
             return
-        with contextlib.suppress(ConditionFailed):  # others have set another time
+        with contextlib.suppress(ConditionFailed):  # another writer has set a new expiry
             as_read = SortedSetExpiry.gone_at == expiry
             yield from self.members.calls.delete(
                 self.members.expiry_kind, when=as_read, name=self.members.name
@@ -275,7 +279,7 @@ class MemberChanges:
         yield from self._stamp([member for member, _ in present], None)
 
     def _stamp(self, members: Iterable[str], expiry: datetime | None) -> Steps[None]:
-        """Write the expiry onto members. One write each."""
+        """Write the expiry to members. One write each."""
         for member in members:
             try:
                 yield from self.members.calls.update(
@@ -283,10 +287,10 @@ class MemberChanges:
                 )
             except NotFound:
                 continue  # removed meanwhile
-        yield from self._stamp_again(members, expiry)
+        yield from self._update_stamps(members, expiry)
 
-    def _stamp_again(self, members: Iterable[str], expiry: datetime | None) -> Steps[None]:
-        """Bring members up to date that were written while the expiry changed."""
+    def _update_stamps(self, members: Iterable[str], expiry: datetime | None) -> Steps[None]:
+        """Update members that were written while the expiry changed."""
         if members and self.members.is_expirable:
             now = yield from self.members.expiry()
             if now != expiry:

@@ -25,7 +25,7 @@ from isotone.structures.exact_numbers import GREATEST, LEAST, SMALLEST, Number, 
 
 
 class RankRange(NamedTuple):
-    """The ranks from one to another, both included; -1 is the last."""
+    """The ranks from `first` to `last`, both included; -1 is the last member."""
 
     first: int
     last: int
@@ -36,7 +36,7 @@ class RankRange(NamedTuple):
 
 
 class ScoreRange(NamedTuple):
-    """The scores from one to another, both included."""
+    """The scores from `low` to `high`, both included."""
 
     low: Decimal = LEAST
     high: Decimal = GREATEST
@@ -93,14 +93,14 @@ class TextRange(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """Part of an ordered range: up to `length` members from `first` on; None is all that follow."""
+    """Part of an ordered range: up to `length` members, from number `first` on; None stands for all that follow."""
 
     first: int = 0
     length: int | None = None
 
     @classmethod
     def of(cls, offset: int | None, num: int | None) -> Slice:
-        """From Redis's LIMIT: a negative number is no limit, and a negative offset selects nothing."""
+        """Convert Redis's LIMIT: a negative number is no limit, and a negative offset selects nothing."""
         if (offset is None) != (num is None):
             raise UsageError("offset and num go together: give both, or neither")
         if offset is None or num is None:
@@ -122,7 +122,7 @@ EVERYTHING: Final = Slice()
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A range of members by rank, score or text, ascending or descending, and the part of it that is wanted."""
+    """A range of members by rank, score or text, in either direction, and the wanted part of it."""
 
     within: RankRange | ScoreRange | TextRange
     part: Slice = EVERYTHING
@@ -140,7 +140,7 @@ class Range:
         offset: int | None = None,
         num: int | None = None,
     ) -> Range:
-        """From ZRANGE's options. In descending order the greater score or text comes first."""
+        """Convert ZRANGE's options. In descending order the greater score or text comes first."""
         part = Slice.of(offset, num)
         if byscore and bylex:
             raise UsageError("give byscore or bylex, not both")
@@ -179,7 +179,7 @@ def _score_bound(bound: Number) -> tuple[Decimal, bool]:
 
 
 def _least_score(bound: Decimal, is_above: bool) -> Decimal:
-    """The least score from a number on, or above it; infinite if there is none."""
+    """The least score that is at least a number, or above it; infinite if there is none."""
     score = _UPWARDS.plus(bound)
     if is_above and score == bound:
         score = _UPWARDS.next_plus(score)
@@ -207,7 +207,7 @@ _SPAN: Final = re.compile(r"(?:\\(.)|(.))(?:-(?:\\(.)|([^\\])))?", re.DOTALL)
 
 
 def matcher(pattern: str | None) -> Callable[[str], Any]:
-    """Whether a text matches a pattern as Redis writes it: `*`, `?`, `[a-z]`, `[^a]`, and `\\` before them."""
+    """A function that matches texts with a Redis pattern: `*`, `?`, `[a-z]`, `[^a]`, and `\\` before them."""
     if pattern is None:
         return lambda member: True
     return re.compile(_PIECE.sub(_regular, pattern), re.DOTALL).fullmatch

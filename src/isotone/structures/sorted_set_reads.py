@@ -1,15 +1,15 @@
 """Reads of a sorted set: its items, scores, ranges by score and by text, ties, ranks, and scans.
 
-A member is an item. Its sort key is the member's text, so members are stored in the order of their bytes. Its
-score is a number and the key of a local index, so the database can add to it, and the index can be read
-consistently. A set has one partition, or `shards` of them: the hash of a member selects its shard, and what
-concerns the whole set is asked of each shard and merged.
+A member is an item. Its sort key is the member's text, so members are stored in the order of their bytes. Its score is
+a number and the key of a local index, so the database can add to it, and the index can be read consistently. A set has
+one partition, or `shards` of them: the hash of a member selects its shard. Reads of the whole set query each shard and
+merge the results.
 
-Every read is consistent and sorted by score, then by the member's bytes. The index promises only the first. So
-if a limit falls between members of one score, all of these are read (`_tied`).
+Every read is consistent and sorted by score, then by the member's bytes. The index sorts by score only. So if a limit
+falls between members with equal scores, all of these are read (`_tied`).
 
-The index knows what is next, but not how many came before, so counting reads what it counts. A set with ranks
-asks its ranking instead, a tree of counts, and reads a few items.
+An index cannot tell how many entries come before one, so counting reads all of them. A set with ranks reads a few items
+of its ranking instead, a tree of counts.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ from isotone.structures.sorted_set_ranges import (
     TextRange,
     matcher,
 )
-from isotone.tables.retries import OVERTAKEN, Lost
+from isotone.tables.retries import STALE_READS, RetryNeeded
 
 MOST_SHARDS: Final = 1000
 INDEX: Final = "by_score"
 SCORE: Final = "score"
 
-_STRIDE: Final = 100  # items that are read at once while members of one score are looked for
+_TIE_PAGE: Final = 100  # items that are read at once to find members with equal scores
 
 
 class SortedSetMember(Entity):
@@ -94,9 +94,9 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The members of one set, as they are read.
+    """Reads the members of one set.
 
-    `expires_at` is the set's fixed time; `is_expirable` tells that commands set it instead.
+    `expires_at` is a fixed time; with `is_expirable`, commands set the time.
     """
 
     calls: Calls
@@ -116,7 +116,7 @@ class Members:
                 f"{member!r} cannot be a member: members are strings, so write {instead}"
             )
         if type(member) is not str:
-            member = str.__str__(member)  # of an enum, its value
+            member = str.__str__(member)  # turns a member of a str enum into its value
         shard = shard_of(member, self.shards) if self.shards > 1 else 0
         return {"name": self.name, "shard": shard, "member": member}
 
@@ -126,7 +126,7 @@ class Members:
         return self.kind.from_trusted(values)
 
     def has_expired(self) -> bool:
-        """Whether the fixed time has come: then the set is empty, and nothing is added."""
+        """Whether the fixed time is over: then the set is empty, and nothing can be added."""
         return (
             self.expires_at is not None
             and self.expires_at.timestamp() // 1 <= self.calls.clock.now()
@@ -135,7 +135,7 @@ class Members:
     # Reading one by one
 
     def score(self, member: str) -> Steps[Decimal | None]:
-        """The score of a member, None if it is not one. Reads 1."""
+        """The score of a member, or None. Reads 1."""
         item = yield from self.calls.get(self.kind, consistent=True, **self.key_of(member))
         return None if item is None else plain(item.score)
 
@@ -152,8 +152,8 @@ class Members:
     def read(self, wanted: Range) -> Steps[list[Scored]]:
         """The members in a range, in its order.
 
-        Reads, in each shard, up to the slice's end, and by score one more. If that one has the score of the
-        last, reads up to twice as many more as have it.
+        Reads up to the slice's end in each shard, and by score one item more. If that item has the same score as the
+        last one, reads up to twice as many more as have this score.
         """
         within, part, reverse = wanted.within, wanted.part, wanted.reverse
         if isinstance(within, RankRange):
@@ -169,7 +169,7 @@ class Members:
         return members[part.first : part.end]
 
     def all(self) -> Steps[list[Scored]]:
-        """All members, by their bytes: a change of a score never has one seen twice, or not at all."""
+        """All members, by their bytes. A change of a score meanwhile neither repeats nor hides a member."""
         return self.read(Range(EVERY_TEXT))
 
     def count(self, within: ScoreRange | TextRange) -> Steps[int]:
@@ -183,7 +183,7 @@ class Members:
     def queries(
         self, within: ScoreRange | TextRange = EVERY_SCORE, *, reverse: bool = False
     ) -> Iterator[Query[SortedSetMember]]:
-        """The members in a range in each shard; none if the set has expired, which then is not read."""
+        """A query for the range in each shard; none if the set has expired."""
         if within.is_empty or self.has_expired():
             return
         for shard in range(self.shards):
@@ -216,7 +216,7 @@ class Members:
     def _first(
         self, query: Query[SortedSetMember], wanted: int | None, shard: int, reverse: bool
     ) -> Steps[list[Scored]]:
-        """The first members of a shard in order, and maybe more with the last one's score."""
+        """The first members of a shard in order, perhaps with more that have the last one's score."""
         if not wanted:
             return (yield from self._up_to(query, wanted))
         members = yield from self._up_to(query, wanted + 1)
@@ -229,13 +229,13 @@ class Members:
     def _tied(self, score: Decimal, wanted: int, shard: int, reverse: bool) -> Steps[list[Scored]]:
         """All members of a shard with one score, or at least the first of them by their bytes.
 
-        The index has just these, in some order; the table has all members by their bytes. Which way is
-        shorter cannot be known, so both are read in turns until one ends.
+        The index has exactly these, in some order; the table has all members by their bytes. It is unknown which read
+        is shorter, so both are read in turns until one ends.
         """
         by_score = self._query(shard, ScoreRange(score, score))
         by_bytes = self._query(shard, reverse=reverse)
-        indexed = self.calls.traverse(by_score.page_size(_STRIDE))
-        in_table = self.calls.traverse(by_bytes.page_size(_STRIDE))
+        indexed = self.calls.traverse(by_score.page_size(_TIE_PAGE))
+        in_table = self.calls.traverse(by_bytes.page_size(_TIE_PAGE))
         all_tied: list[Scored] = []
         first_tied: list[Scored] = []
         while True:
@@ -288,11 +288,11 @@ class Members:
         return self.ranking.size()
 
     def rank(self, member: str, *, reverse: bool) -> Steps[tuple[int, Decimal] | None]:
-        """The number of members before one, or after it, and its score; None if it is not a member.
+        """The number of members before a member, or after it, and its score; None if there is no such member.
 
         With ranks, reads the score and the path in the ranking; otherwise the score and the members before.
         """
-        return OVERTAKEN.run(
+        return STALE_READS.run(
             partial(self._rank, member, reverse),
             lambda attempts: RankingIncomplete(
                 f"{member!r} was not found among the ranks of {self.name!r} in {attempts} attempts: try again "
@@ -308,11 +308,11 @@ class Members:
             return (yield from self._count_before(member, score, reverse=reverse)), score
         place = yield from self.ranking.place_once(ranking_key(score, member))
         if place is None:
-            raise Lost  # others have changed the score meanwhile
+            raise RetryNeeded  # the score has changed meanwhile
         return place.greater if reverse else place.smaller, score
 
     def _count_before(self, member: str, score: Decimal, *, reverse: bool) -> Steps[int]:
-        """The number of members before one with this score, or after it. Reads them."""
+        """The number of members before a member with this score, or after it. Reads them."""
         beyond, is_beyond = f"({score}", gt if reverse else lt
         bounds = (beyond, "inf") if reverse else ("-inf", beyond)
         rank = yield from self.count(ScoreRange.of(*bounds))
@@ -322,7 +322,7 @@ class Members:
         return rank
 
     def at(self, part: Slice, *, reverse: bool = False) -> Steps[list[Scored]]:
-        """The members of some ranks, counted from the least score, or from the greatest."""
+        """The members from one rank on, counted from the lowest score or from the highest."""
         if self.ranking is None or self.has_expired():
             return (yield from self.read(Range(EVERY_SCORE, part, reverse)))
         count = part.length
@@ -332,7 +332,7 @@ class Members:
         return [Scored(member, score) for score, member in map(read_ranking_key, keys)]
 
     def _by_rank(self, ranks: RankRange, *, reverse: bool) -> Steps[list[Scored]]:
-        """From one rank to another; negative ranks count from the other end."""
+        """The members from one rank to another; negative ranks count from the other end."""
         first, last = ranks
         if first < 0 and last < 0:
             part = Slice(-last - 1, max(0, last - first + 1))
@@ -345,7 +345,7 @@ class Members:
         return (yield from self.at(Slice(first, max(0, last - first + 1)), reverse=reverse))
 
     def pick(self, ranks: Sequence[int]) -> Steps[list[Scored]]:
-        """The members of single ranks."""
+        """The members with these ranks."""
         if self.ranking is None:
             members = yield from self.at(Slice(0, max(ranks, default=-1) + 1))
             return [members[rank] for rank in ranks if rank < len(members)]
@@ -365,9 +365,9 @@ class Members:
 
 
 def by_score(member: Scored) -> tuple[Decimal, str]:
-    """Sorts by score, then by bytes: texts compare by code points, which is by their UTF-8 bytes."""
+    """Sorts by score, then by bytes: Python compares texts by code points, which is the order of their UTF-8 bytes."""
     return member.score, member.member
 
 
 def _scored(item: SortedSetMember) -> Scored:
-    return Scored(item.member, plain(item.score))  # not every engine drops trailing zeros
+    return Scored(item.member, plain(item.score))  # some engines keep trailing zeros

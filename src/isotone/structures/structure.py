@@ -1,4 +1,4 @@
-"""The base of all structures: a store, a table (each has its own default), operations, and entities bound to the table.
+"""The base class of all structures: a store, a table, operations, and entities bound to the table.
 
     class Counter(Structure[S]):
         @operation
@@ -8,8 +8,8 @@
     Counter(store).increment()              # int
     await Counter(async_store).increment()  # int
 
-`operation` and `iteration` are the model's, and also check the types of arguments. An operation cannot call another
-one: operations with a common part call a plain generator, `yield from self._add(…)`.
+`operation` and `iteration` extend the model's with checks of argument types. An operation cannot call another one; code
+that operations share is a plain generator, `yield from self._add(…)`.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Structure(Host[S]):
             )
         self.store: S = store
         self.run, self.run_batches = store.run, store.run_batches
-        self.calls = store.calls
+        self.calls: Calls = store.calls
         self.table = table
         self.require("conditional_writes", _WITHOUT_CONDITIONS)
 
@@ -106,7 +106,7 @@ class Structure(Host[S]):
     def require(self, feature: str, instead: str = "") -> None:
         """Raise `Unsupported` if the engine lacks a feature that the structure needs; `instead` says what to do.
 
-        An async store that does not know its engine yet cannot ask in a constructor: the first operation does.
+        An async store that does not know its engine yet cannot ask it in a constructor, so the first operation does.
         """
         store, what = self.store, f"this {type(self).__name__}"
         if isinstance(store, Store) or store.engine.known is not None:
@@ -136,8 +136,8 @@ class Structure(Host[S]):
     def bind(self, kind: type[E]) -> type[E]:
         """The entity class of a kind in this structure's table; see `bind_entity`.
 
-        Raises `Unsupported` if the engine lacks the indexes that the kind has keys of. Other indexes of the table are
-        not the structure's.
+        Raises `Unsupported` if the engine lacks an index that the kind's keys are in. Other indexes of the table are
+        not checked.
         """
         entity = bind_entity(self.table, kind)
         for feature in index_features(entity.__schema__):
@@ -156,7 +156,7 @@ def after(calls: Calls, seconds: float) -> datetime:
 
 
 def bind_entity(table: Table, kind: type[E]) -> type[E]:
-    """The class of a kind of entity in a table; threads that ask at once get the same class.
+    """The class of a kind of entity in a table; concurrent calls get the same class.
 
     A structure declares its entities without a table, so that it can use any table. This creates the subclass
     with the table's keys.

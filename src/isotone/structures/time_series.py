@@ -82,7 +82,7 @@ class TimeSeries(Structure[S]):
         self.name = name
         if not 1 <= shards <= MAX_SHARDS:
             raise UsageError(f"shards must be 1 to {MAX_SHARDS}, not {shards}")
-        self.plan = SeriesDeclaration(
+        self.plan: SeriesDeclaration = SeriesDeclaration(
             calls=self.calls,
             points=self.bind(TimeSeriesPoint),
             buckets=self.bind(TimeSeriesBucket),
@@ -108,7 +108,7 @@ class TimeSeries(Structure[S]):
         value: int | float | Decimal,
         *,
         at: datetime | None = None,
-        id: str = "",  # noqa: A002 - the word that users know
+        id: str = "",  # noqa: A002 - as users call it
     ) -> Steps[bool]:
         """Add a point; returns False if it exists, or is older than points are kept.
 
@@ -133,7 +133,7 @@ class TimeSeries(Structure[S]):
         value: int | float | Decimal,
         *,
         at: datetime,
-        id: str = "",  # noqa: A002 - the word that users know
+        id: str = "",  # noqa: A002 - as users call it
     ) -> Steps[bool]:
         """Change a point's value, and its roll-ups; returns whether it existed.
 
@@ -149,7 +149,7 @@ class TimeSeries(Structure[S]):
         series: str,
         *,
         at: datetime,
-        id: str = "",  # noqa: A002 - the word that users know
+        id: str = "",  # noqa: A002 - as users call it
     ) -> Steps[bool]:
         """Delete a point, and update its roll-ups; returns whether it existed. Cost: as `replace`."""
         point = self.plan.point(series, Point(0, at, id))
@@ -202,7 +202,7 @@ class TimeSeries(Structure[S]):
     ) -> Batches[Point]:
         """The points from `start` on and before `end`: `for`, or `async for`.
 
-        Cost: each point, over shards some of them twice, and an item for each bucket.
+        Cost: a read of each point (with shards, of some points twice) and of an item for each bucket.
         """
         walk = _Walk(self.plan, series, start, end, newest_first)
         while not walk.is_over:
@@ -286,7 +286,7 @@ class TimeSeries(Structure[S]):
         *,
         at_least: timedelta | None = None,
     ) -> Steps[list[tuple[datetime, datetime]]]:
-        """The spans of whole windows without a point, if they are `at_least` so long. Cost: as `summaries`."""
+        """The spans of whole windows without points that are at least `at_least` long. Cost: as `summaries`."""
         if at_least is not None:
             require_non_negative(at_least=at_least.total_seconds())
         spans: list[tuple[datetime, datetime]] = []
@@ -312,7 +312,7 @@ class TimeSeries(Structure[S]):
         return fill_gaps(summaries, every, begin, end) if fill else summaries
 
     def _stored(self, series: str, every: timedelta, span: Span) -> Steps[list[Summary]]:
-        """The summaries that begin in a span, in order; none for windows without points."""
+        """The summaries that begin in a span, in order; windows without points are left out."""
         yield from self.plan.check_series(series)
         parts: list[Summary] = []
         for shard in self.plan.shards_of(series):

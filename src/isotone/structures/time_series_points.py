@@ -23,7 +23,7 @@ from isotone.structures.time_windows import floor, written
 
 MAX_SHARDS: Final = 100
 PER_BUCKET: Final = 1440  # roll-ups of a resolution in a partition: a day of minutes
-FIRST: Final = datetime(2, 1, 1, tzinfo=UTC)  # so that its bucket begins within the calendar
+FIRST: Final = datetime(2, 1, 1, tzinfo=UTC)  # its bucket, too, begins within the calendar
 LAST: Final = datetime(9999, 1, 1, tzinfo=UTC)
 _MAX_SEEN: Final = 8192  # cached roll-ups, buckets and series
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -89,7 +89,7 @@ class TimeSeriesRollUp(Entity):
 
     @property
     def summary(self) -> Summary:
-        """The same, in the form for callers."""
+        """The roll-up in the form for callers."""
         every = timedelta(seconds=self.every)
         return Summary(self.start, every, self.count, self.total, self.lowest, self.highest)
 
@@ -173,7 +173,7 @@ class SeriesDeclaration:
     roll_ups: Mapping[timedelta, timedelta | None]
     shards: int
     seen: dict[object, tuple[Decimal, Decimal] | None] = attribute(default_factory=dict)
-    """Cache: series of this layout, listed buckets, and the last known lowest and highest values of roll-ups."""
+    """Cache: series whose layout was checked, listed buckets, and the last known ranges of roll-ups."""
 
     def now(self) -> datetime:
         """The time by the store's clock."""
@@ -184,7 +184,7 @@ class SeriesDeclaration:
         return keep is not None and end + keep <= self.now()
 
     def point(self, series: str, given: Point) -> TimeSeriesPoint:
-        """A point in its stored form; its instant and id determine the shard."""
+        """A point in its stored form; its instant and id select the shard."""
         if not isinstance(given, Point) or not isinstance(given.at, datetime):
             raise UsageError(
                 f"{given!r} is not a point; give Point(value, at), as in Point(21.5, datetime(…, tzinfo=UTC))"
@@ -199,7 +199,7 @@ class SeriesDeclaration:
     def buckets_of(
         self, series: str, start: datetime = FIRST, end: datetime = LAST
     ) -> Query[TimeSeriesBucket]:
-        """The buckets with points, from the one of `start` on."""
+        """The buckets with points, from the bucket of `start` on."""
         kind = TimeSeriesBucket
         which = kind.bucket >= floor(start, self.bucket), kind.bucket < end
         return self.buckets.primary.where(kind.name == self.name, kind.series == series, *which)
@@ -237,7 +237,7 @@ class SeriesDeclaration:
                 self.remember({series: None})
 
     def remember(self, seen: Mapping[object, tuple[Decimal, Decimal] | None]) -> None:
-        """Add to the cache, which starts again when it is full."""
+        """Add to the cache, which is emptied when it is full."""
         if len(self.seen) > _MAX_SEEN:
             self.seen.clear()
         self.seen.update(seen)
@@ -255,7 +255,7 @@ class Shard(NamedTuple):
     number: int
 
     def place(self, bucket: datetime) -> Fields:
-        """The fields of the partition of a bucket's points."""
+        """The partition of a bucket's points, as fields."""
         named = {"name": self.plan.name, "series": self.series}
         return {**named, "bucket": bucket, "shard": self.number}
 
@@ -292,7 +292,7 @@ class Shard(NamedTuple):
             total=summary.total,
             lowest=lowest,
             highest=highest,
-            # Random, so that it differs from the revision of an earlier roll-up that was deleted.
+            # Random, so that it differs from the revision of a deleted roll-up of the same window.
             revision=random.getrandbits(32),
             gone_at=None if keep is None else summary.start + summary.every + keep,
         )

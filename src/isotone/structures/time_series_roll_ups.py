@@ -1,14 +1,14 @@
-"""Adds, corrects and recounts points of a time series, each with its roll-ups in one transaction.
+"""Adds, corrects and recounts points of a time series, together with their roll-ups.
 
-A point is created, so an existing point is refused, and its additions with it. A point adds to the count and
-the sum of a roll-up, which commutes. It sets the lowest or highest value if it is outside the range, on the
-condition that it still is. Values inside the range are added without a read, from a cached range, on the
-condition that the range is still valid: a range shrinks only when a point is corrected.
+A point and its roll-ups are written in one transaction, which fails if the point exists. A point adds to the count and
+the sum of a roll-up, in any order. It sets the lowest or highest value if it is outside the range, on the condition
+that it still is. Values inside a cached range are added without a read, on the condition that the range is still valid:
+a range shrinks only when a point is corrected.
 
-Corrections and back-fills recount windows. They read the roll-up first and its points after that, and write
-the result on the condition that the roll-up has not changed. A point that is added meanwhile changes it in
-its own transaction, so no point is left out or counted twice. Correcting a value that was neither the lowest
-nor the highest needs no recount.
+Corrections and back-fills recount windows. They read the roll-up first and its points after that, and write the result
+on the condition that the roll-up has not changed. A point that is added meanwhile changes the roll-up in its own
+transaction, so no point is left out or counted twice. Correcting a value that was neither the lowest nor the highest
+needs no recount.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from isotone.structures.time_windows import floor, instant
 from isotone.structures.waits_and_retries import retry_on_conflict
 
 Progress = Callable[[datetime, int], None]
-"""Called with the time up to which it is done, and how many roll-ups were written."""
+"""Called with the time that the work has reached, and the number of roll-ups written."""
 Range = tuple[Decimal, Decimal]
 """A lowest and a highest value."""
 
@@ -62,7 +62,7 @@ def add(plan: SeriesDeclaration, series: str, points: Iterable[Point]) -> Steps[
 def _groups(
     plan: SeriesDeclaration, series: str, points: Iterable[Point]
 ) -> Iterable[list[TimeSeriesPoint]]:
-    """The points, each once, in groups for one transaction; those that have expired are left out."""
+    """The points, without repeated and expired ones, in groups for one transaction."""
     chosen: dict[tuple[datetime, int, datetime, str], TimeSeriesPoint] = {}
     for point in (plan.point(series, given) for given in points):
         if not plan.has_expired(point.at, plan.keep):
@@ -115,7 +115,7 @@ def _add(plan: SeriesDeclaration, group: Sequence[TimeSeriesPoint]) -> Steps[int
 
 
 def _summed(plan: SeriesDeclaration, points: Sequence[TimeSeriesPoint]) -> list[Summary]:
-    """The additions of the points to each window that has not expired."""
+    """What the points add to each window that has not expired."""
     ones = [point.summary for point in points]
     return [
         summary
@@ -126,7 +126,7 @@ def _summed(plan: SeriesDeclaration, points: Sequence[TimeSeriesPoint]) -> list[
 
 
 def _add_one_by_one(plan: SeriesDeclaration, group: Sequence[TimeSeriesPoint]) -> Steps[int]:
-    """Write points that have no roll-ups, each by itself; the bucket is listed first, so that none is overlooked."""
+    """Write points without roll-ups one by one. The bucket is listed first, so that reads find it."""
     series, bucket = group[0].series, group[0].bucket
     if not (yield from _is_listed(plan, series, bucket)):
         yield from _create(plan, plan.listing(series, bucket))
@@ -150,7 +150,7 @@ def _is_listed(plan: SeriesDeclaration, series: str, bucket: datetime) -> Steps[
     """Whether a bucket is in the list of buckets."""
     if (series, bucket) in plan.seen:
         return True
-    # The newest up to it: an older bucket also shows whether the layout has changed.
+    # The newest one up to the bucket: an older bucket also shows whether the layout has changed.
     query = plan.buckets_of(series, end=bucket + plan.bucket).reversed()
     newest = yield from plan.calls.first(query.consistent())
     return newest is not None and plan.check_layout(newest).bucket == bucket
@@ -161,7 +161,7 @@ def _roll_up(
 ) -> Steps[dict[object, Range]]:
     """Add the summaries to their roll-ups; returns the new ranges.
 
-    Roll-ups that may have to be created, or widened, are read.
+    Reads the roll-ups that may have to be created or widened.
     """
     plan, unknown = shard.plan, list[Summary]()
     ranges: dict[object, Range] = {}
@@ -185,7 +185,7 @@ def _roll_up(
 
 
 def _add_up(shard: Shard, tx: Transaction, summary: Summary, known: Range) -> Range:
-    """Add to a roll-up, if its range is still `known`; returns its new range."""
+    """Add to a roll-up, if its range is still `known`; returns the new range."""
     kind, (lowest, highest) = TimeSeriesRollUp, summary.range
     changes = [kind.count.add(summary.count), kind.total.add(summary.total), kind.revision.add(1)]
     if lowest < known[0]:
@@ -339,7 +339,7 @@ def _fill(shard: Shard, every: timedelta, span: Span, source: timedelta | None) 
 
 
 def _is_complete(plan: SeriesDeclaration, window: Summary, source: timedelta | None) -> bool:
-    """Whether neither a window's roll-up nor any of its sources has expired."""
+    """Whether the window's roll-up and all its sources have not expired."""
     if plan.has_expired(window.start + window.every, plan.roll_ups[window.every]):
         return False
     if source is None:

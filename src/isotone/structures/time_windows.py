@@ -1,9 +1,9 @@
 """Windows of time: quarters of an hour, hours, business days, weeks, months, and other regular spans.
 
-A business day starts at a time of day in a zone, for example at 4 am in New York, and ends when the next one
-starts; so it has 23 or 25 hours when the clocks change. Windows shorter than a day are counted from its start, by
-elapsed time and not by the wall clock: none is missing or repeated, and the last one ends with the day.
-Windows of whole days start on a Monday, counted from the first one of the calendar.
+A business day starts at a time of day in a zone, for example at 4 am in New York, and ends when the next one starts; so
+it has 23 or 25 hours when the clocks change. Windows shorter than a day are counted from its start by elapsed time, not
+by the wall clock. So none is missing or repeated, and the last one ends with the day. Windows of whole days start on a
+Monday, counted from the first one of the calendar.
 
     2022-08-13#2     the third quarter of an hour (they count from 0) of the day 2022-08-13, which is the
                      calendar day unless `day_starts` sets another start
@@ -61,7 +61,7 @@ def instant(moment: datetime) -> datetime:
 
 
 def written(length: object) -> str:
-    """A span of time in source code form: `timedelta(days=1)`."""
+    """A duration as source code: `timedelta(days=1)`."""
     return repr(length).removeprefix("datetime.")
 
 
@@ -71,7 +71,7 @@ def floor(moment: datetime, length: timedelta) -> datetime:
 
 
 def _named(every: Every, day_starts: time, zone: tzinfo) -> str:
-    """A description of the windows: their length, start, and zone, if it has a name."""
+    """A description of the windows: length, start of the day, and zone, if it has a name."""
     words: str = every if isinstance(every, str) else _SAME.get(every, str(every))
     if words == "all time":
         return words
@@ -109,7 +109,7 @@ class Windows:
         if day_starts.tzinfo is not None:
             raise UsageError("day_starts must not have a zone; give it as zone=")
         self.every = every
-        self.name = _named(every, day_starts, zone)
+        self.name: str = _named(every, day_starts, zone)
         self.length = length
         self.day_starts = day_starts
         self.zone = zone
@@ -123,7 +123,7 @@ class Windows:
         return self._of_days(day) if self.length >= _DAY else self._within(day, moment)
 
     def before(self, window: Window) -> Window | None:
-        """The window before this one; None for all time."""
+        """The window before a window; None for all time."""
         return None if window is ALL_TIME else self.at(window.start - _INSTANT)
 
     def last(self, number: int, moment: datetime) -> list[Window]:

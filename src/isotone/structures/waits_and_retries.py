@@ -1,4 +1,4 @@
-"""How structures retry after a conflict with another writer, poll for one, and wait."""
+"""How structures retry after a conflict with another writer, poll for a result, and wait."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Final, TypeVar
 from isotone.clock import Clock
 from isotone.errors import Contended, WriteRefused
 from isotone.model import Pause, Steps
-from isotone.tables.retries import CONFLICTS
+from isotone.tables.retries import READ_THEN_WRITE
 
 R = TypeVar("R")
 
-_SHORTEST_POLL: Final = 0.001  # seconds: a loop of looks must not keep the database busy
+_SHORTEST_POLL: Final = 0.001  # seconds: shorter pauses would keep the database busy
 _FIRST_POLL: Final = 0.05
 
 
@@ -23,11 +23,11 @@ def wait(seconds: float) -> Steps[None]:
 
 
 def retry_on_conflict(attempt: Callable[[], Steps[R]], what: str, advice: str) -> Steps[R]:
-    """Optimistic read-modify-write: run `attempt` again while its write is refused.
+    """Optimistic read-modify-write: repeats `attempt` while its write is refused.
 
     Raises `Contended` after too many attempts.
     """
-    return CONFLICTS.run(
+    return READ_THEN_WRITE.run(
         attempt,
         lambda attempts: Contended(
             f"others wrote {what} during each of {attempts} attempts; {advice}"
@@ -37,7 +37,7 @@ def retry_on_conflict(attempt: Callable[[], Steps[R]], what: str, advice: str) -
 
 
 def poll_intervals(longest: float) -> Iterator[float]:
-    """Seconds between checks: doubled with each, with jitter, up to the longest."""
+    """Seconds between checks: doubled each time, with jitter, up to `longest`."""
     longest = max(longest, _SHORTEST_POLL)
     interval = min(_FIRST_POLL, longest)
     while True:
@@ -46,7 +46,7 @@ def poll_intervals(longest: float) -> Iterator[float]:
 
 
 def poll(
-    look: Callable[[], Steps[R]],
+    check: Callable[[], Steps[R]],
     is_final: Callable[[R], bool],
     *,
     timeout: float,
@@ -55,12 +55,12 @@ def poll(
 ) -> Steps[R]:
     """Check until a result is final or the timeout is over; returns the last result.
 
-    `longest` bounds the pause between two looks. Time counts by the clock and by the pauses, whichever is
-    more.
+    `longest` limits the pause between two checks. Time is measured by the clock or by the sum of the pauses, whichever
+    is more.
     """
     began, paused = clock.now(), 0.0
     for interval in poll_intervals(longest):
-        result = yield from look()
+        result = yield from check()
         left = timeout - max(paused, clock.now() - began)
         if is_final(result) or left <= 0:
             return result

@@ -1,4 +1,4 @@
-"""A worker: handlers that get every change of a table, across crashes and many processes.
+"""A worker: handlers that get every change of a table, despite crashes, in any number of processes.
 
     site = Table("site", stream="NEW_AND_OLD_IMAGES")
     fan_out = Worker("fan-out", site)
@@ -52,6 +52,12 @@ class Worker:
     - `table`: must be declared with a stream.
     - `leases`: the table of leases and checkpoints; by default `TABLE.workers`. It may be the table itself.
     - `settings`: see `WorkerSettings`.
+
+        counting = Worker("counting", shop)
+
+        @counting.on(Order, "inserted")
+        def count(event: Event[Order], context: Context) -> None:
+            Counter(context.store, "orders").add()
     """
 
     def __init__(
@@ -73,7 +79,7 @@ class Worker:
                 "stream='NEW_AND_OLD_IMAGES')"
             )
         leases = leases or Table(f"{table.name}.workers")
-        self.plan = WorkerPlan(name, table, leases, {}, settings or WorkerSettings())
+        self.plan: WorkerPlan = WorkerPlan(name, table, leases, {}, settings or WorkerSettings())
         for kind in WORKER_ENTITIES:
             bind_entity(leases, kind)
 
@@ -84,7 +90,7 @@ class Worker:
 
     @property
     def table(self) -> Table:
-        """The table whose changes it gets."""
+        """The table whose changes the worker handles."""
         return self.plan.table
 
     @property

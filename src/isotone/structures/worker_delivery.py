@@ -1,4 +1,4 @@
-"""Delivers events to handlers in order, retries failures; an event that fails or crashes too often is a dead letter.
+"""Delivers events to handlers in order, retries failures, and turns repeated failures into dead letters.
 
 A dead letter is an event that a handler failed to handle, kept with the error until it is redriven or discarded.
 """
@@ -37,7 +37,7 @@ _LOGGER: Final = logging.getLogger("isotone.worker")
 _EFFECTS_KEPT: Final = timedelta(days=3)  # records are kept for one day
 _MAX_RECORD: Final = 350_000  # bytes of a record, to fit into an item with the rest
 _MAX_ERROR: Final = 2_000  # characters
-_REPORTED: Final = 5.0  # seconds: the reporting threshold for a call that has not returned
+_REPORTED: Final = 5.0  # seconds after which a call that has not returned is reported
 
 _SUMS: Final = ("shards", "records", "deliveries", "retries", "dead_letters", "lost")
 _TOO_LARGE: Final = "its record was too large to be kept; look at the item, then discard the letter"
@@ -174,9 +174,9 @@ class Handler:
             )
 
     def takes(self, event: Event[Any]) -> bool:
-        """Whether it handles an event: one with its entity's tag, or of a class derived from its entity.
+        """Whether it handles an event: the event's entity has the tag of the handler's, or is a class derived from it.
 
-        The class alone is not enough: a class that was defined twice has the same tag.
+        Comparing classes is not enough: a class that was defined twice has one tag.
         """
         if self.kinds and event.kind not in self.kinds:
             return False
@@ -256,7 +256,7 @@ class Context:
 
 
 class Interrupted(Exception):
-    """The worker must stop, or may have lost the shard, before all events are handled: they are delivered again."""
+    """The worker must stop, or may have lost the shard, with events left; they are delivered again."""
 
 
 class ProcessEnded(Exception):
@@ -266,7 +266,7 @@ class ProcessEnded(Exception):
 class Delivery:
     """Calls a worker's handlers with events; `counts` has the outcomes.
 
-    `pause` waits for some seconds, `stopping` tells whether the worker must stop.
+    `pause` waits for some seconds; `stopping` returns whether the worker must stop.
     """
 
     def __init__(
@@ -293,7 +293,7 @@ class Delivery:
         takes_many = any(handler.takes_many for handler in self._plan.handlers.values())
         done = 0
         while done < len(events):
-            # A suspected record is tried alone, even by a handler of many events.
+            # A suspected record is delivered alone, even to a handler of many events.
             size = len(events) if takes_many and not shard.is_suspicious else 1
             chunk = events[done : done + size]
             if shard.lease.wanted is not None:
@@ -366,7 +366,7 @@ class Delivery:
         return self._routes[route]
 
     def _is_deadly(self, event: Event[Any], shard: HeldShard) -> bool:
-        """Record that an event is tried; after too many crashes, make it a dead letter."""
+        """Record that an event is being tried; after too many crashes, make it a dead letter."""
         handlers = self._handlers_of(event)
         crashes = shard.mark(event) if handlers else 0
         if crashes < self._settings.attempts:
@@ -379,11 +379,11 @@ class Delivery:
         return True
 
     def _retry(self, handler: Handler, event: Event[Any], shard: HeldShard) -> None:
-        """Call a handler until it succeeds, or the event is a dead letter."""
+        """Call a handler until it succeeds, or the event becomes a dead letter."""
         attempt, faults = 1, 0
         ending, settings = self._ending(shard), self._settings
         while (error := self._try(handler, [event], attempt, ending)) is not None:
-            # The event did not cause a store that does not respond.
+            # If the store does not respond, that is not the event's fault.
             faults += not (isinstance(error, Exception) and is_transient(error))
             if faults == settings.attempts:
                 self._give_up(handler, event, error, attempt)
@@ -410,7 +410,7 @@ class Delivery:
                 sequence=event.sequence,
                 time=event.time,
                 shard=event.shard,
-                # Two images of 400 KB do not fit; keys and error do.
+                # Two images of 400 KB do not fit, but keys and the error do.
                 record=record if len(record) <= _MAX_RECORD else None,
                 keys=repr(event.keys),
                 error=_text_of(error),
@@ -422,7 +422,7 @@ class Delivery:
         _LOGGER.error("%s gave up %s at attempt %d", handler.name, event, attempts, exc_info=error)
 
     def _ending(self, shard: HeldShard) -> Callable[[], bool]:
-        """Whether the worker must stop, or another member may already read the shard."""
+        """A function that returns whether the worker must stop, or another member may already read the shard."""
         return lambda: self._stopping() or not shard.is_safe()
 
     def _try(
@@ -462,7 +462,7 @@ def _text_of(error: BaseException) -> str:
     except Exception:  # noqa: BLE001 - its type is reported in any case
         words = ""
     text = f"{type(error).__name__}: {words}"[:_MAX_ERROR]
-    return text.encode(errors="replace").decode()  # a file's name may have half a surrogate pair
+    return text.encode(errors="replace").decode()  # a file's name may contain half a surrogate pair
 
 
 def _named(events: Events) -> str:

@@ -1,4 +1,4 @@
-"""The items of a worker, and its leases on shards: owner, end, checkpoint, who takes which shard, lost records.
+"""The items of a worker, and its leases on shards: owners, checkpoints, takeovers, lost records.
 
     WORKER#fan-out               START#…               when the worker first ran on a stream
                                  LEASE#…#shardId-…     a shard: its owner, its lease, its checkpoint
@@ -7,13 +7,13 @@
 
 All items are in one table, which may be the table of the data.
 
-A lease must be renewed; any member may take an expired lease. Taking it raises its epoch, and every write names
-the member's epoch. So the writes of a member that was slow, not dead, are refused from then on; it only loses its
-position.
+A lease must be renewed; any member may take an expired lease. Taking it raises its epoch, and every write is
+conditional on the member's epoch. So if the old owner was slow and not dead, its writes are refused; only its position
+is lost.
 
-Every member decides alone which leases to take (`decide`), from the stored leases. It takes free ones up to its
-even share. If that is not enough, it requests one from the member with the most, and the owner hands it over after
-the current event. So shards move one at a time, and two members never read the same shard on purpose.
+Every member decides alone which leases to take (`decide`), from the stored leases. It takes free ones up to its even
+share. If that is not enough, it requests one from the member with the most leases, and the owner hands it over after
+the current event. So shards move one at a time, and no two members read the same shard unless a lease expires.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ from isotone.structures.structure import bind_entity
 
 _LOGGER: Final = logging.getLogger("isotone.worker")
 _RETENTION: Final = timedelta(hours=25)
-"""After this, a shard that is not listed certainly no longer exists."""
-_SUSPICIOUS_CRASHES: Final = 2  # at one checkpoint, after which its next records are suspected
-_SUSPECTS: Final = 1000  # records after such a checkpoint: a page
-_EMPTY_PAGES: Final = 2  # in a row, after which everything counts as read
-_SAVES: Final = 1.0  # seconds between the checkpoints of a page that takes long
+"""A shard that has not been listed for this long certainly no longer exists."""
+_SUSPICIOUS_CRASHES: Final = 2  # crashes at one checkpoint before the next records are suspected
+_SUSPECTED_RECORDS: Final = 1000  # how many records after the checkpoint are suspected: a page
+_EMPTY_PAGES: Final = 2  # in a row, before everything counts as read
+_SAVES: Final = 1.0  # seconds between checkpoints within one page
 
 
 class WorkerStart(Entity):
@@ -72,12 +72,12 @@ class WorkerStart(Entity):
 class WorkerLease(Entity):
     """A shard, and the member that may read it.
 
-    - `epoch` rises with each change of owner. A member names its epoch in every write, so that one that was
-      taken for dead cannot move its successor's checkpoint.
-    - `wanted` names a member with fewer shards than its share, to which the owner hands this one over.
-    - `crash_count` counts the owners that ended without releasing it since the checkpoint last moved. From
-      the second on, each record is noted before it is handled (`trying`, `tries`), which finds a record that
-      crashes its process. Releasing a lease does not reset the counters: the record is still to come.
+    - `epoch` rises with each change of owner. Every write is conditional on the member's epoch, so that a member that
+      was taken for dead cannot move its successor's checkpoint.
+    - `wanted` names the member that requests this lease, because it has fewer shards than its share.
+    - `crash_count` counts the owners that ended without releasing it since the checkpoint last moved. From the second
+      on, each record is noted before it is handled (`trying`, `tries`), which finds a record that crashes its process.
+      Releasing a lease does not reset the counters: the record is still to come.
     """
 
     worker: Attr[str] = field()
@@ -141,7 +141,7 @@ RESET_CRASHES: Final = (
     WorkerLease.trying.set(None),
     WorkerLease.tries.set(0),
 )
-"""Reset crash counters."""
+"""Changes that reset the crash counters."""
 
 E = TypeVar("E", WorkerLease, WorkerStart)
 
@@ -149,8 +149,8 @@ E = TypeVar("E", WorkerLease, WorkerStart)
 class Leases:
     """The leases of one worker, read and changed by one of its members.
 
-    Changes return the new lease, or None if they were refused. `lost` counts shards whose records may have
-    been dropped before they were read.
+    Methods that change a lease return the new lease, or None if the change was refused. `lost` counts shards whose
+    records may have been dropped before they were read.
     """
 
     def __init__(
@@ -192,10 +192,10 @@ class Leases:
         }
         since = self.now().replace(microsecond=0) if from_now and not known else None
         streams = {*known, latest}
-        if known:  # a stream may have come and gone since the last look
+        if known:  # a stream may have appeared and disappeared since the last check
             listed = self.store.run(stream_reads.streams_of(table))
             streams |= {stream for stream in listed if stream > min(known)}
-        for stream in sorted(streams):  # their names end in the time at which they began
+        for stream in sorted(streams):  # a stream's name ends with the time when it was created
             start = known.get(stream) or self._create(
                 self._starts(worker=self._worker, stream=stream, since=since)
             )
@@ -227,7 +227,8 @@ class Leases:
     ) -> list[WorkerLease]:
         """Create leases for new shards, and delete those of dropped shards; returns the new leases.
 
-        `leases` must be older than `shards`, so that a shard that is not listed was dropped and is not new.
+        `leases` must be read before `shards`: then a lease without a listed shard is of a dropped shard, not of a new
+        one.
         """
         known = {lease.shard for lease in leases}
         listed = {shard.id for shard in shards}
@@ -280,20 +281,20 @@ class Leases:
         place = WorkerLease.checkpoint.set(checkpoint)
         return self._change(lease, until, place, *changes, when=self._is_mine(lease))
 
-    def ask(self, lease: WorkerLease) -> WorkerLease | None:
-        """Ask its owner to hand it over. Cost: one write."""
+    def request(self, lease: WorkerLease) -> WorkerLease | None:
+        """Request a lease from its owner. Cost: one write."""
         unchanged = (WorkerLease.epoch == lease.epoch) & WorkerLease.wanted.missing()
         return self._change(lease, WorkerLease.wanted.set(self._member), when=unchanged)
 
     def withdraw(self, lease: WorkerLease) -> WorkerLease | None:
-        """Withdraw the request of `ask`. Cost: one write."""
+        """Withdraw a request. Cost: one write."""
         still = WorkerLease.wanted == self._member
         return self._change(lease, WorkerLease.wanted.set(None), when=still)
 
-    def give_back(
+    def release(
         self, lease: WorkerLease, checkpoint: str | None, *changes: Change, finished: bool
     ) -> None:
-        """Release a lease: to the member that wants it, or to any. Cost: one write."""
+        """Release a lease: to the member that requested it, or to any. Cost: one write."""
         kind, is_mine = WorkerLease, self._is_mine(lease)
         noted = (kind.checkpoint.set(checkpoint), *changes)
         if lease.wanted is not None and not finished:
@@ -320,11 +321,11 @@ class Leases:
             return None
 
 
-class Wish(NamedTuple):
+class LeaseChoice(NamedTuple):
     """The leases to take, and the one to request, if any."""
 
     take: list[WorkerLease]
-    ask: WorkerLease | None
+    request: WorkerLease | None
 
 
 def readable(
@@ -342,8 +343,8 @@ def _finished(leases: Iterable[WorkerLease]) -> set[str]:
     return {lease.shard for lease in leases if lease.finished}
 
 
-def decide(leases: Sequence[WorkerLease], me: str, now: datetime) -> Wish:
-    """The decision of a member about the readable leases."""
+def decide(leases: Sequence[WorkerLease], me: str, now: datetime) -> LeaseChoice:
+    """Decides which of the readable leases a member takes or requests."""
     live = [lease for lease in leases if lease.is_live(now)]
     held = Counter(lease.owner for lease in live)
     mine = held[me]
@@ -351,14 +352,14 @@ def decide(leases: Sequence[WorkerLease], me: str, now: datetime) -> Wish:
     free = [lease for lease in leases if not lease.is_live(now)]
     take = free[: max(0, share - mine)]
     if take or not held:
-        return Wish(take, None)
-    return Wish([], _overloaded(live, held, mine, me))
+        return LeaseChoice(take, None)
+    return LeaseChoice([], _overloaded(live, held, mine, me))
 
 
 def _overloaded(
     live: Sequence[WorkerLease], held: Counter[str | None], mine: int, me: str
 ) -> WorkerLease | None:
-    """A lease of the member that has two more than this one, or more."""
+    """A lease of a member that has at least two more than this one."""
     if any(lease.wanted == me for lease in live):
         return None
     owner, most = max(held.items(), key=lambda item: (item[1], str(item[0])))
@@ -370,8 +371,8 @@ def _overloaded(
 class HeldShard:
     """A shard that a member holds the lease on, read page by page from its checkpoint.
 
-    `done` is the last sequence number that was handled. `is_lost` tells that another member has it,
-    `is_over` that there will be no more records.
+    `done` is the sequence number of the last handled record. `is_lost`: another member has the shard. `is_over`: there
+    will be no more records.
     """
 
     def __init__(
@@ -391,9 +392,9 @@ class HeldShard:
         self._behind: float | None = None
         self._saved = 0.0
         suspicious = lease.crash_count >= _SUSPICIOUS_CRASHES or lease.trying is not None
-        self._suspects = _SUSPECTS if suspicious else 0
+        self._suspects = _SUSPECTED_RECORDS if suspicious else 0
         self._marked: tuple[str, int] | None = None
-        self._writing = threading.Lock()  # a checkpoint never overtakes a later one
+        self._writing = threading.Lock()  # so that an older checkpoint never replaces a newer one
 
     # Reading
 
@@ -435,7 +436,7 @@ class HeldShard:
             )
 
     def _oldest(self, loss: str) -> str:
-        """The position of the oldest record that is left, after some were lost."""
+        """The position of the oldest record that is kept, after some were lost."""
         self._leases.report_loss(self.lease.shard, loss)
         return self._store.run(stream_reads.position(self.lease.stream, self.lease.shard))
 
@@ -461,7 +462,8 @@ class HeldShard:
         self.done = event.sequence
         self._behind = event.timestamp
         if event.schema is None or not issubclass(event.schema.entity, WORKER_ENTITIES):
-            # Otherwise a worker with its leases in the table that it reads would never be idle.
+            # Saving after the worker's own items would write another one, and the worker would
+            # never become idle.
             self.unsaved = True
         if self.unsaved and self._store.clock.now() - self._saved >= _SAVES:
             self.save()
@@ -473,13 +475,13 @@ class HeldShard:
 
     @property
     def _is_harmless(self) -> bool:
-        """Whether the record at which earlier owners crashed has been handled, if there is one."""
+        """Whether the record at which earlier owners crashed, if any, has been handled."""
         return not self._suspects and self.done != self.lease.checkpoint
 
     def mark(self, event: Event[Any]) -> int:
         """Record that a suspected event is handled next; returns how many processes crashed at it. Cost: one write."""
         if self._marked is not None and self._marked[0] == event.sequence:
-            return self._marked[1]  # this process has tried it, and is alive
+            return self._marked[1]  # this process has tried it, and has survived
         before = self.lease.tries if self.lease.trying == event.sequence else 0
         self._marked = (event.sequence, before)
         self.save(WorkerLease.trying.set(event.sequence), WorkerLease.tries.set(before + 1))
@@ -487,7 +489,7 @@ class HeldShard:
         return before
 
     def note(self, current: WorkerLease) -> None:
-        """Remember the stored lease: another member may have it, or want it."""
+        """Remember the stored lease: another member may hold or request it."""
         with self._writing:
             if current.epoch != self.lease.epoch:
                 self.is_lost = True
@@ -495,7 +497,7 @@ class HeldShard:
                 self.lease.wanted = current.wanted
 
     def save(self, *changes: Change) -> None:
-        """Write the checkpoint and renew the lease; updates whether it is lost or wanted."""
+        """Write the checkpoint and renew the lease; detects whether the lease is lost or requested."""
         with self._writing:
             if self._is_harmless:
                 changes += RESET_CRASHES
@@ -512,19 +514,19 @@ class HeldShard:
         if not self.is_lost:
             self.save()
 
-    def let_go(self) -> None:
-        """Release the lease, or hand it to the member that wants it, with the checkpoint."""
+    def release(self) -> None:
+        """Release the lease with the checkpoint, or hand it to the member that requested it."""
         with self._writing:
-            was_lost, self.is_lost = self.is_lost, True  # even if no response confirms it
+            was_lost, self.is_lost = self.is_lost, True  # even if the response is lost
             if not was_lost:
                 changes: tuple[Change, ...] = ()
                 if self._is_harmless or self.is_read:
                     changes = RESET_CRASHES
                 elif self._marked is not None:
-                    changes = (WorkerLease.tries.set(self._marked[1]),)  # it did not crash there
-                self._leases.give_back(self.lease, self.done, *changes, finished=self.is_over)
+                    changes = (WorkerLease.tries.set(self._marked[1]),)  # no crash at this event
+                self._leases.release(self.lease, self.done, *changes, finished=self.is_over)
 
     def is_safe(self) -> bool:
-        """Whether the lease is still ours, as far as is known without a request."""
+        """Whether we certainly still hold the lease; needs no request."""
         until = self.lease.until
         return not self.is_lost and until is not None and until > self._leases.now()

@@ -33,10 +33,10 @@ from isotone.structures.worker_leases import (
 )
 
 _LOGGER: Final = logging.getLogger("isotone.worker")
-_MAX_PAUSE: Final = 10.0  # seconds between tries, while the store fails
+_MAX_PAUSE: Final = 10.0  # seconds between attempts, while the store fails
 _FIRST_RETRY: Final = 1.0  # seconds after which a failed read of the leases is repeated; doubles
 _SOON: Final = 1 / 30  # of a lease, between checks while a shard is handed over
-_INTERRUPT_CHECK: Final = 0.05  # seconds after which an interruption is noticed
+_INTERRUPT_CHECK: Final = 0.05  # seconds until an interruption is noticed
 _REPORTS: Final = 1.0  # seconds between reports of progress
 _RATE_WINDOW: Final = 5.0  # seconds over which the rate is measured
 
@@ -51,7 +51,7 @@ def raise_unless_transient(error: IsotoneError) -> IsotoneError:
 
 
 class WorkerMember:
-    """A member of a worker, in this thread. Tests replace `wait`, so that they take no time.
+    """A member of a worker, in the current thread. Tests replace `wait`, so that they take no time.
 
     `siblings` are the other members of this process, which are known to be alive.
     """
@@ -59,8 +59,8 @@ class WorkerMember:
     def __init__(
         self, plan: WorkerPlan, store: Store, settings: WorkerSettings | None = None
     ) -> None:
-        self.id = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
-        self.settings = settings or plan.settings
+        self.id: str = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
+        self.settings: WorkerSettings = settings or plan.settings
         self.held: dict[str, HeldShard] = {}
         self.siblings: frozenset[str] = frozenset()
         self._plan = plan
@@ -158,15 +158,15 @@ class WorkerMember:
             if lease.shard in self.held:
                 self.held[lease.shard].note(lease)
         candidates = readable(leases, shards)
-        wish = decide(candidates, self.id, self._leases.now())
+        choice = decide(candidates, self.id, self._leases.now())
         new = self._handed_over(candidates)
-        new += [taken for free in wish.take if (taken := self._leases.take(free)) is not None]
+        new += [taken for free in choice.take if (taken := self._leases.take(free)) is not None]
         self._hold(new)
-        if wish.ask is not None:
-            self._leases.ask(wish.ask)
-        asked = wish.ask is not None or any(lease.wanted == self.id for lease in candidates)
+        if choice.request is not None:
+            self._leases.request(choice.request)
+        asked = choice.request is not None or any(lease.wanted == self.id for lease in candidates)
         self._is_waiting = asked or not is_latest
-        self._is_settled = self._have_shown_life(candidates) and not self._is_waiting
+        self._is_settled = self._are_alive(candidates) and not self._is_waiting
         return bool(new)
 
     def _select_stream(self) -> tuple[str, bool]:
@@ -180,7 +180,7 @@ class WorkerMember:
             start = self._leases.start(table, latest, from_now=from_now)
             if self._start is not None and self._start.stream != start.stream:
                 for shard in list(self.held.values()):
-                    self._let_go(shard)
+                    self._release_shard(shard)
             self._start = start
         return self._start.stream, self._start.stream == latest
 
@@ -203,7 +203,7 @@ class WorkerMember:
 
     def _work_on(self, shard: HeldShard) -> None:
         if self._stop.is_set() or shard.lease.wanted is not None or not shard.is_safe():
-            self._let_go(shard)
+            self._release_shard(shard)
             return
         is_done = False
         try:
@@ -212,7 +212,7 @@ class WorkerMember:
             if not is_done:
                 shard.rewind()
         if shard.is_over:
-            self._let_go(shard)
+            self._release_shard(shard)
         elif shard.unsaved:
             shard.save()
 
@@ -225,8 +225,8 @@ class WorkerMember:
         try:
             self._withdraw()
         except IsotoneError as error:
-            _LOGGER.warning("worker %s could not give back: %s", self._plan.name, error)
-        self._with_each(self._let_go, "give back")
+            _LOGGER.warning("worker %s could not release its leases: %s", self._plan.name, error)
+        self._with_each(self._release_shard, "release")
         self.held.clear()  # leases that could not be released expire
 
     def _with_each(self, step: Callable[[HeldShard], None], what: str) -> None:
@@ -234,7 +234,7 @@ class WorkerMember:
         for shard in list(self.held.values()):
             try:
                 step(shard)
-            except Exception as error:  # noqa: BLE001 - the next round may succeed, or the lease runs out
+            except Exception as error:  # noqa: BLE001 - the next round may succeed, or the lease expires
                 _LOGGER.warning("worker %s could not %s: %s", self._plan.name, what, error)
 
     def _withdraw(self) -> None:
@@ -250,7 +250,7 @@ class WorkerMember:
     def is_idle(self) -> bool:
         """Whether this member has handled its whole share.
 
-        It does not wait for shards of other members, once they have shown that they are alive.
+        It does not wait for the shards of other members that are known to be alive.
         """
         return self._has_read() and not self.coordinate() and self._is_settled
 
@@ -258,7 +258,7 @@ class WorkerMember:
         return all(shard.is_read for shard in self.held.values())
 
     def progress(self) -> WorkerProgress:
-        """Its progress."""
+        """The progress of this member."""
         shards, now = list(self.held.values()), self._store.clock.now()
         return WorkerProgress(
             **self._delivery.counts,
@@ -271,7 +271,7 @@ class WorkerMember:
     # Taking and releasing leases
 
     def _handed_over(self, leases: Iterable[WorkerLease]) -> list[WorkerLease]:
-        """Leases that others have handed to this member and that it does not hold yet."""
+        """Leases that others have handed to this member, and that it does not hold yet."""
         now = self._leases.now()
         mine = [lease for lease in leases if lease.owner == self.id and lease.is_live(now)]
         return [lease for lease in mine if lease.shard not in self.held]
@@ -283,14 +283,14 @@ class WorkerMember:
                 self._leases, lease, self._plan.table, self._start.since
             )
 
-    def _let_go(self, shard: HeldShard) -> None:
-        """Release a shard; if that fails, the next read of the leases shows its owner."""
+    def _release_shard(self, shard: HeldShard) -> None:
+        """Release a shard. If that fails, the next read of the leases shows the owner."""
         self.held.pop(shard.lease.shard, None)
-        self._due = 0.0  # at once: the shard's children can be read from now on
-        shard.let_go()
+        self._due = 0.0  # coordinate at once: the shard's children can be read now
+        shard.release()
 
-    def _have_shown_life(self, leases: Iterable[WorkerLease]) -> bool:
-        """Whether every lease of others has changed since it was first seen: their owners are alive."""
+    def _are_alive(self, leases: Iterable[WorkerLease]) -> bool:
+        """Whether every lease of other members has changed since it was first seen, so their owners are alive."""
         ours = {self.id} | self.siblings
         theirs = {lease.shard: lease for lease in leases if lease.owner not in ours}
         self._others = {shard: self._others.get(shard, now) for shard, now in theirs.items()}
@@ -350,7 +350,7 @@ class RunningWorker:
         return self.progress
 
     def stop(self) -> WorkerProgress:
-        """Stop after the current events, release the leases, and wait for that."""
+        """Stop after the current events, and wait until the leases are released."""
         self._ask_to_stop()
         return self.wait()
 

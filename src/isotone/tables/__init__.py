@@ -1,5 +1,5 @@
-"""Whole tables, as raw requests to any backend: descriptions, scans, samples, batches of writes, and jobs that continue.
+"""Whole tables, as raw requests to any backend: descriptions, scans, samples, batches, and resumable jobs.
 
-What reads or writes a whole table stands on this layer: the model's walks, copies and exports, inference, the advisor, the
-workbench and the command line. It knows no entities.
+Everything that reads or writes a whole table uses this layer: the model's walks, copies and exports, inference, the
+advisor, the workbench and the command line. It knows no entities.
 """

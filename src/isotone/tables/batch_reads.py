@@ -1,11 +1,11 @@
-"""Many items by their keys: BatchGetItem, repeated until every key is answered.
+"""Reads many items by their keys: BatchGetItem, repeated until every key is answered.
 
     items = yield from fetch("Orders", keys)                # in the order of the keys
     items = read_items(backend, "Orders", keys, pace)       # from a thread, those that exist
 
-The service answers as much of a batch as its limits allow, and returns the other keys. They are requested again; after a
-request that returned nothing, there is a pause that doubles each time, of random length so that many clients do not retry
-at once.
+The service answers as much of a batch as its limits allow, and returns the other keys. They are requested again. After
+a request that returned nothing there is a pause; it doubles each time, and its length is random so that many clients do
+not retry at once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from isotone.backends.interface import Backend, Response
 from isotone.backends.request_retries import THROTTLES
 from isotone.errors import BatchIncomplete
 from isotone.tables.pace import Pace
-from isotone.tables.retries import SLOWED, THROTTLING
+from isotone.tables.retries import PACED, THROTTLING
 from isotone.tables.steps import Call, Steps
 from isotone.text_table import pluralized
 from isotone.values.types import Item
@@ -47,11 +47,11 @@ def fetch(
 ) -> Steps[list[Item | None]]:
     """The items with these keys, in the order of the keys; None for each that is missing.
 
-    `count` takes each response, with the units that it cost. Raises `BatchIncomplete` with the keys that the service
+    `count` is called with each response, to count its units. Raises `BatchIncomplete` with the keys that the service
     kept leaving out.
     """
     texts = [_text_of_key(key) for key in keys]
-    pending = deque(dict(zip(texts, keys, strict=True)).values())  # a batch refuses a key twice
+    pending = deque(dict(zip(texts, keys, strict=True)).values())  # a batch must not repeat a key
     total = len(pending)
     items: dict[bytes, Item] = {}
     attempt = 0
@@ -113,7 +113,7 @@ def read_items(backend: Backend, table: str, keys: list[Item], pace: Pace) -> li
         found += items
         wanted = response.get("UnprocessedKeys") or {}
         attempt = 0 if items else attempt + 1
-        if wanted and attempt > SLOWED.attempts:
+        if wanted and attempt > PACED.attempts:
             left = wanted[table]["Keys"]
             raise BatchIncomplete(
                 f"{table}: after {attempt} attempts that returned nothing, {pluralized(len(left), 'key')} of "

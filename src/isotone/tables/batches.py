@@ -1,13 +1,14 @@
-"""Writes many items in batches: what is not processed is written again, until all is.
+"""Writes many items in batches: unprocessed ones are written again, until all are.
 
     writer = BatchWriter(backend, "Orders", pace)
     units = writer.write([put(item) for item in items] + [delete(key)])
 
     yield from write_batch([("Orders", put(order)), ("Customers", delete(key))])
 
-A batch has at most 25 entries, each with another key. The service writes as much of it as throughput allows and returns the
-rest, which is sent again after a pause. A writer has one table, a pace, and many threads. To it, a backend that commits several requests at once (`send_many`, of a
-database in this process) gets all batches of a call together, so that the disk is waited for once.
+A batch has at most 25 entries, each with another key. The service writes as much of it as throughput allows and returns
+the rest, which is sent again after a pause. A `BatchWriter` writes to one table at a pace, from many threads. If the
+backend can commit several requests at once (`send_many` of a database in this process), it gets all batches of a call
+together, so the call waits for the disk once.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from isotone.backends.interface import Backend, Response
 from isotone.backends.request_retries import THROTTLES, is_transient
 from isotone.errors import BatchIncomplete, ProvisionedThroughputExceededException
 from isotone.tables.pace import Pace, units_of
-from isotone.tables.retries import SLOWED, THROTTLING
+from isotone.tables.retries import PACED, THROTTLING
 from isotone.tables.scan import ItemOrJson, decoded, json_length
 from isotone.tables.steps import Call, Steps
 from isotone.values.types import Item
@@ -46,7 +47,9 @@ def delete(key: Item) -> Entry:
 
 
 def write_batch(entries: Sequence[tuple[str, Entry]]) -> Steps[None]:
-    """Write up to 25 entries, each with its table. Raises `BatchIncomplete` with those that the service keeps leaving out."""
+    """Write up to 25 entries, each with its table.
+
+    Raises `BatchIncomplete` with the entries that the service keeps leaving unprocessed."""
     pending: dict[str, list[Entry]] = {}
     for table, entry in entries:
         pending.setdefault(table, []).append(entry)
@@ -94,7 +97,7 @@ class BatchWriter:
     def write(self, entries: Sequence[Entry]) -> float:
         """Write all entries and return the units; no two may have the same key.
 
-        Raises the service's error for an entry that it refuses; others may have been written then.
+        Raises the service's error for an entry that it refuses; others may already have been written.
         """
         units, attempt = 0.0, 0
         left: list[Entry] = list(entries)
@@ -103,13 +106,13 @@ class BatchWriter:
             batches = [left[at : at + self._size] for at in range(0, len(left), self._size)]
             if self._send_many is not None and failure is None:
                 cost, refused, failure = self._write_together(batches)
-            else:  # after a failure one by one, which raises what is wrong: a full disk, a read-only file
+            else:  # on failure, one by one, to raise the cause: a full disk, a read-only file
                 cost, refused = self._write_each(batches)
                 failure = None
             units += cost
             attempt = attempt + 1 if len(refused) == len(left) else 1
             left = refused
-            if attempt > SLOWED.attempts:
+            if attempt > PACED.attempts:
                 raise ProvisionedThroughputExceededException(
                     f"nothing of {attempt} batches for table {self._table} was processed"
                 )

@@ -4,7 +4,7 @@
     orders.key.names                                # ("customer", "placed_at")
     orders.key_of("by_status").partition            # (KeyElement("status", "S"),)
 
-Members that an engine leaves out have their defaults: no stream, no items, provisioned, active.
+Members that an engine leaves out get their defaults: no stream, no items, provisioned, active.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ class KeyElement(NamedTuple):
 
 
 class KeyDescription(Struct, frozen=True):
-    """The key of a table or an index: attributes that group items, and those that order them in a group."""
+    """The key of a table or an index: the attributes that group items, and those that order them within a group."""
 
     partition: tuple[KeyElement, ...]
     sort: tuple[KeyElement, ...]
 
     @property
     def parts(self) -> tuple[KeyElement, ...]:
-        """All attributes, those of the partition first."""
+        """All key elements, the partition's first."""
         return self.partition + self.sort
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all attributes, those of the partition first."""
+        """The names of all key attributes, the partition's first."""
         return tuple(part.name for part in self.parts)
 
     @property
@@ -54,7 +54,7 @@ class KeyDescription(Struct, frozen=True):
 
     @property
     def sort_names(self) -> tuple[str, ...]:
-        """The names of the attributes that order items in a group."""
+        """The names of the attributes that order items within a group."""
         return tuple(part.name for part in self.sort)
 
     @property
@@ -79,8 +79,7 @@ class KeyDescription(Struct, frozen=True):
 class IndexDescription(Struct, frozen=True):
     """An index. `projection` is ALL, KEYS_ONLY, or the names of the attributes that are included.
 
-    The key of a vector index has the attributes by which its searches are divided and filtered; `vectors` is all that
-    the answer says of it.
+    The key of a vector index has its partition and filter attributes; `vectors` is everything else in its description.
     """
 
     name: str
@@ -96,10 +95,10 @@ class IndexDescription(Struct, frozen=True):
 class TableDescription(Struct, frozen=True):
     """A table as DescribeTable describes it.
 
-    `types` has every defined attribute, those of vector indexes as well. `identity` distinguishes the table from a
+    `types` has every defined attribute, including those of vector indexes. `identity` distinguishes the table from a
     later one of the same name. The counts may be hours old; `is_counted` is false if the engine counts neither items
-    nor bytes. `units` are those of reads and writes that are provisioned. `stream` is the view type of an enabled
-    stream. `ttl` is the attribute by which items expire, where it was asked for: DescribeTable does not say it.
+    nor bytes. `units` are the provisioned read and write units. `stream` is the view type of an enabled stream. `ttl`
+    is the attribute by which items expire, if it was read: DescribeTable does not contain it.
     """
 
     name: str
@@ -121,7 +120,7 @@ class TableDescription(Struct, frozen=True):
     ttl: str | None = None
 
     def index(self, name: str) -> IndexDescription:
-        """An index by its name; raises `UsageError` with the names of all."""
+        """An index by its name; raises `UsageError` that lists the names of all indexes."""
         for index in self.indexes:
             if index.name == name:
                 return index
@@ -145,12 +144,12 @@ class TableDescription(Struct, frozen=True):
 
     @property
     def index_attributes(self) -> dict[str, str]:
-        """Each attribute that is part of an index's key, with the name of that index."""
+        """Each attribute that is part of an index's key, with that index's name."""
         return {name: index.name for index in self.indexes for name in index.key.names}
 
     @property
     def all_indexes(self) -> dict[str, IndexDescription]:
-        """The indexes by their names, those of vectors as well."""
+        """All indexes by their names, including vector indexes."""
         return {index.name: index for index in (*self.indexes, *self.vector_indexes)}
 
     @property
@@ -160,7 +159,7 @@ class TableDescription(Struct, frozen=True):
 
 
 def description_of(described: Mapping[str, Any]) -> TableDescription:
-    """The member `Table` of DescribeTable's answer, or `TableDescription` of other actions."""
+    """Reads the `Table` of DescribeTable's answer, or the `TableDescription` of another action's."""
     types = {
         each["AttributeName"]: each["AttributeType"]
         for each in described.get("AttributeDefinitions") or ()

@@ -1,13 +1,13 @@
-"""Where a job's state is kept, so that the same call continues it after a crash: one small JSON file for each job.
+"""The state of a job in a small JSON file, so that the same call continues the job after a crash.
 
     with JobState.open(path, ("copy", source, target)) as state:
         entry = state.get("Orders", Entry)          # what an earlier run has saved, or None
         state.set("Orders", entry)                  # on the disk when it returns
         state.drop("Orders")
 
-The file is replaced as a whole, so a killed process leaves the state before or after a change. It has a checksum: an
-entry that differs from what was saved would let a job leave items out. It is locked while a job
-runs: two runs of one job would undo each other's work. When its last entry is dropped, it is deleted.
+The file is replaced as a whole, so a killed process leaves the state before or after a change. It has a checksum,
+because a damaged entry could make a job skip items. It is locked while a job runs, because two runs of one job would
+undo each other's work. It is deleted with its last entry.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from contextlib import suppress
 from hashlib import blake2b
 from os import PathLike, fspath
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Final, Self, TypeVar
 
 import msgspec
@@ -29,7 +28,7 @@ from isotone.backends.addresses import is_remote, whole
 from isotone.crc import crc32
 from isotone.errors import UsageError
 from isotone.file_lock import open_locked
-from isotone.output_paths import STANDARD, OutputPath
+from isotone.output_paths import STANDARD, OutputPath, errors_name
 
 T = TypeVar("T")
 
@@ -42,7 +41,7 @@ class _Document(msgspec.Struct):
     job: list[str]
     entries: dict[str, msgspec.Raw]
     form: int = _FORM
-    sum: int | None = None  # of the entries; states of before have none
+    sum: int | None = None  # of the entries; files of earlier versions have none
 
 
 _BEGIN: Final = b'{"job":'
@@ -51,7 +50,7 @@ _decode: Final = msgspec.json.Decoder(_Document).decode
 
 
 def default_path(job: tuple[str, ...]) -> Path:
-    """The file of a job in the folder for programs' state: the same for the same arguments."""
+    """The default state file of a job, in the user's state folder: the same for the same arguments."""
     name = blake2b(_encode(job), digest_size=8).hexdigest()
     return _state_folder() / "isotone" / f"{job[0]}-{name}.json"
 
@@ -65,7 +64,7 @@ def _state_folder() -> Path:
 def state_output(
     path: str | PathLike[str] | None, *, option: str = "--state (state=)"
 ) -> OutputPath | None:
-    """The state file that a caller has named, as an output; None for the default one."""
+    """The state file that a caller named, as an output; None for the default one."""
     if path is None:
         return None
     beside = (_LOCK, _NEW)
@@ -73,13 +72,13 @@ def state_output(
 
 
 def file_text(place: str | PathLike[str]) -> str:
-    """What identifies a file or a folder in another process; standard input and output are `-`."""
+    """Identifies a file or a folder across processes; standard input and output are `-`."""
     text = os.fsdecode(fspath(place))
     return text if text == STANDARD else str(Path(text).absolute())
 
 
 def address_text(target: object) -> str | None:
-    """What identifies a source or a target in another process; None for memory and for objects.
+    """Identifies a source or a target across processes; None for a database in memory, and for an object.
 
     A path is made absolute, so that a job can be continued from another directory.
     """
@@ -90,10 +89,10 @@ def address_text(target: object) -> str | None:
 
 
 class JobState:
-    """The entries of a job, by the names of tables or files. Without a path they are kept in memory."""
+    """The saved entries of a job, by the names of tables or files. Without a path they are kept in memory."""
 
     def __init__(self, path: str | PathLike[str] | None, job: tuple[str, ...]) -> None:
-        self.path = None if path is None else Path(path)
+        self.path: Path | None = None if path is None else Path(path)
         self._job = job
         self._lock = threading.Lock()
         self._held: BinaryIO | None = None
@@ -111,12 +110,7 @@ class JobState:
                 raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._release()
 
     @property
@@ -125,7 +119,7 @@ class JobState:
         return list(self._entries)
 
     def get(self, name: str, form: type[T]) -> T | None:
-        """An entry as an object of a class; None if there is none."""
+        """An entry, decoded as a class; None if there is none."""
         stored = self._entries.get(name)
         try:
             return None if stored is None else msgspec.json.decode(stored, type=form)
@@ -139,16 +133,16 @@ class JobState:
             self._save()
 
     def drop(self, *names: str) -> None:
-        """Forget entries."""
+        """Delete entries."""
         with self._lock:
             for name in names:
                 self._entries.pop(name, None)
             self._save()
 
     def end(self, report: Callable[[], object], *names: str) -> None:
-        """Report that a job is complete, then forget its entries, also if the report fails.
+        """Report that a job is complete, then delete its entries, even if the report fails.
 
-        Only a process that is killed, or interrupted, in between leaves them: the same call then finds the job complete.
+        If the process is killed or interrupted in between, the entries stay, and the same call finds the job complete.
         """
         try:
             report()
@@ -174,12 +168,12 @@ class JobState:
 
     @staticmethod
     def _check_unsaved(new: Path) -> None:
-        """Raise `UsageError` if the name under which a state is written is that of another file."""
+        """Raise `UsageError` if the temporary file that a state is written to is some other file."""
         if not new.exists():
             return
         with new.open("rb") as file:
             head = file.read(len(_BEGIN))
-        if not _BEGIN.startswith(head):  # what a killed process has left may be cut off
+        if not _BEGIN.startswith(head):  # a killed process may have left a part
             raise UsageError(f"{new} is not the state of a job; name another state file")
 
     def _unreadable(self) -> UsageError:
@@ -194,8 +188,8 @@ class JobState:
             self.path.unlink(missing_ok=True)
             return
         new = self._beside(_NEW)
-        # The state has keys of items, which are nobody else's business.
-        with open(new, "wb", opener=_only_for_the_owner) as file:
+        # The state contains keys of items, which no other user of the machine should read.
+        with errors_name(self.path), open(new, "wb", opener=_only_for_the_owner) as file:
             entries = self._entries
             file.write(_encode(_Document(list(self._job), entries, sum=_sum_of(entries))))
             file.flush()
@@ -228,9 +222,10 @@ def _only_for_the_owner(path: str, flags: int) -> int:
 
 
 def locked(path: Path) -> BinaryIO:
-    """The file, locked until it is closed or the process ends; raises `InProgress` if another process has it.
+    """Open and lock a file, until it is closed or the process ends; raises `InProgress` if another process has it.
 
-    A lock is empty. Raises `UsageError` for a file that is not: it is somebody else's, and would be deleted at the end.
+    A lock file is empty. Raises `UsageError` for one that is not: it is another kind of file, and would be deleted at
+    the end.
     """
     if path.exists() and path.stat().st_size:
         raise UsageError(f"{path} is not a lock of Isotone, and not empty; name another file")

@@ -1,12 +1,12 @@
-"""Jobs: work that takes long, with its progress, a way to stop it, and how it ended.
+"""Long-running work as a `Job`: its progress, how to stop it, and how it ended.
 
     job = Job()
     job.watch(show)                                                           # called with each progress
     done = job.run(export_items, …, progress=job.report, stop=job.stop)       # here, or
     job.start(export_items, …, progress=job.report, stop=job.stop)            # in a thread of its own
 
-A terminal runs its job and shows what is reported; a page starts one and asks for its `status`. Both stop it by `stop`.
-The rest is what surrounds the work: the file that continues it, its reports, and numbers that are checked.
+A terminal runs its job and shows the reports; a page starts one and polls its `status`. Both stop it by `stop`. This
+file also has what jobs share: finding the file that continues a job, periodic reports, and checks of numbers.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ log = logging.getLogger("isotone.jobs")
 class Job(Generic[R]):
     """One job. Its methods may be called from any thread; it runs once.
 
-    `state` is set last, so what a job has is complete when it is over. It is `stopped` if the work raised `Stopped`, or
-    returned, after `stop` was set, a result whose `is_complete` is false; a stop that comes too late changes nothing.
+    `state` is set last, so the other attributes are complete once the job is over. A job is `stopped` if the work
+    raised `Stopped`, or if `stop` was set and the result's `is_complete` is false. A stop that comes too late changes
+    nothing.
     """
 
     stop: threading.Event = field(default_factory=threading.Event)
@@ -52,12 +53,12 @@ class Job(Generic[R]):
     progress: Progress | None = None
     result: R | None = None
     error: str = ""
-    """Why it failed, in a sentence."""
+    """Why the job failed, in a sentence."""
     _watchers: list[Report] = field(default_factory=list)
 
     @property
     def is_running(self) -> bool:
-        """Whether its work is under way."""
+        """Whether the work is under way."""
         return self.state == "running"
 
     def watch(self, report: Report) -> None:
@@ -65,7 +66,7 @@ class Job(Generic[R]):
         self._watchers.append(report)
 
     def report(self, progress: Progress) -> None:
-        """Take the progress of the work."""
+        """Record the progress of the work, and pass it to the watchers."""
         self.progress = progress
         for each in self._watchers:
             each(progress)
@@ -89,13 +90,15 @@ class Job(Generic[R]):
         return result
 
     def start(self, work: Callable[P, R], /, *arguments: P.args, **options: P.kwargs) -> None:
-        """Do the work in a thread of its own, which does not delay the end of the process: the work must stand a kill."""
+        """Do the work in a thread of its own.
+
+        The thread does not delay the end of the process, so the work must survive being killed."""
         self.state = "running"
         unattended = partial(self._run_unattended, partial(work, *arguments, **options))
         threading.Thread(target=unattended, name="isotone-job", daemon=True).start()
 
     def status(self) -> dict[str, Any]:
-        """How far it is, as JSON values."""
+        """The job's progress, as JSON values."""
         state, progress = self.state, self.progress  # the state first: it is set last
         return {
             "state": state,
@@ -111,13 +114,13 @@ class Job(Generic[R]):
         try:
             self.run(work)
         except (IsotoneError, OSError):
-            pass  # its watchers have the reason
+            pass  # the error is in `error`
         except Exception:
             log.exception("a job failed")
 
 
 async def run_async(work: Callable[..., R], *arguments: Any, **options: Any) -> R:
-    """A job for async programs. If it is cancelled, it is stopped, and has ended when this returns."""
+    """Run a job in a thread, for async programs. Cancelling it stops the job, and waits until it has ended."""
     stop = options.setdefault("stop", threading.Event())
     running = asyncio.ensure_future(asyncio.to_thread(partial(work, *arguments, **options)))
     try:
@@ -129,10 +132,10 @@ async def run_async(work: Callable[..., R], *arguments: Any, **options: Any) -> 
 
 
 def state_of(*words: str | None, path: str | PathLike[str] | None) -> JobState:
-    """The state of the job that these words name: its kind, and its addresses, files and tables.
+    """The state of the job with this kind, addresses, files and tables.
 
-    It is in the file at `path`, or else in a default one. Where a word is None, for a database in memory, or is
-    standard input or output, nobody could continue the job, so it has no default file.
+    It is stored at `path`, or else in a default file. A word is None for a database in memory, or for standard input or
+    output; such a job cannot be continued, so it has no default file.
     """
     job = tuple(word or "an object" for word in words)
     if path is None and None not in words and STANDARD not in words:
@@ -141,7 +144,7 @@ def state_of(*words: str | None, path: str | PathLike[str] | None) -> JobState:
 
 
 def check_number(name: str, value: int | None, of: str) -> None:
-    """Raise `UsageError` unless a number of segments or threads is None, or 1 or more; each is a thread of its own."""
+    """Raise `UsageError` unless a number of segments or threads is None or at least 1; each is a thread of its own."""
     if value is not None and (type(value) is not int or not 1 <= value <= _MOST_THREADS):
         raise UsageError(f"{name}={value!r} is not a number of {of}; give 1 to {_MOST_THREADS}")
 
@@ -161,7 +164,7 @@ def wait_for(
             stop.set()
         wait(futures)
     errors = [error for each in futures if (error := each.exception())]
-    if errors:  # those that were only stopped say less
+    if errors:  # the first one is the cause; the others were only stopped
         raise next((each for each in errors if not isinstance(each, Stopped)), errors[0])
 
 
@@ -170,7 +173,7 @@ def silent(_: object) -> None:
 
 
 class Reporter:
-    """Reports the progress of a job five times a second."""
+    """Calls a report function with the progress of a job, five times a second."""
 
     def __init__(self, report: Report, meter: Meter) -> None:
         self._report = report

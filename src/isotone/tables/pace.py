@@ -1,10 +1,11 @@
-"""How fast a job reads and writes: within a budget of capacity units, and slower when the service throttles.
+"""How fast a job reads and writes: within a budget of capacity units, and more slowly when it is throttled.
 
     pace = Pace(units_per_second=200)
     response = pace.execute(backend, "Scan", request)     # waits, sends, counts its units; retries if throttled
 
-Requests are paid for after they were answered, when their units are known. Several threads may share a pace: together
-they stay within its budget. A throttled request lowers the rate at once by a third; it rises again by a tenth a second.
+A request's units are known, and counted, once it is answered; later requests wait for them. Several threads may share a
+pace: together they stay within its budget. A throttled request lowers the rate at once by a third; it rises again by a
+tenth a second.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from typing import Any, Final
 from isotone.backends.interface import Backend, Request, Response
 from isotone.backends.request_retries import is_retryable
 from isotone.errors import ApiError, ConnectionFailed, IsotoneError, StorageBusy, UsageError
-from isotone.tables.retries import SLOWED
+from isotone.tables.retries import PACED
 
-PATIENCE: Final = 300.0  # seconds without any progress after which a job gives up
+STALL_TIMEOUT: Final = 300.0  # seconds without progress before a job gives up
 _SLOWER: Final = 2 / 3
 _FASTER: Final = 1.1  # each second
-_WINDOW: Final = 5.0  # seconds over which the present rate is measured
+_WINDOW: Final = 5.0  # seconds over which the current rate is measured
 
 
 class Stopped(IsotoneError):
@@ -33,7 +34,7 @@ class Stopped(IsotoneError):
 
 
 class Pace:
-    """A rate of capacity units a second that several threads share; without a budget, as fast as the service allows.
+    """Limits the capacity units per second of several threads; without a budget, only when the service throttles.
 
     `stop` ends every wait with `Stopped`.
     """
@@ -43,7 +44,7 @@ class Pace:
         units_per_second: float | None = None,
         *,
         stop: threading.Event | None = None,
-        patience: float = PATIENCE,
+        stall_timeout: float = STALL_TIMEOUT,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         if units_per_second is not None and not units_per_second > 0:
@@ -53,24 +54,24 @@ class Pace:
         self.budget = units_per_second
         self.units = 0.0
         self._stop = stop or threading.Event()
-        self._patience = patience
+        self._stall_timeout = stall_timeout
         self._now = now
-        self._rate = units_per_second  # None: not bounded
+        self._rate = units_per_second  # None: no limit
         self._lock = threading.Lock()
-        self._free_at = now()  # when all units so far are paid for
+        self._free_at = now()  # when the units spent so far are within the budget
         self._recent_since = now()
         self._recent = 0.0
         self._raised_at = now()
 
     @property
     def rate(self) -> float | None:
-        """The units a second that are allowed now; None if there is no bound."""
+        """The units per second that are allowed now; None if there is no limit."""
         return self._rate
 
     def execute(self, backend: Backend, operation: str, request: Request) -> Response:
-        """Send a request within the budget, again while the service throttles or does not answer.
+        """Send a request within the budget; retries while the service throttles or does not answer.
 
-        Raises the last error after `patience` seconds of failures, and `Stopped`.
+        Raises the last error after `stall_timeout` seconds of failures, and `Stopped`.
         """
         return self.send(lambda: backend.execute(operation, request))
 
@@ -79,7 +80,7 @@ class Pace:
         send: Callable[[], Response],
         cost: Callable[[Response], float] = lambda response: units_of(response) or 0.0,
     ) -> Response:
-        """`execute` for any function that sends a request and returns the response, and one that knows its units."""
+        """`execute` for any function that sends a request; `cost` returns the units of its response."""
         attempt, failing_since = 0, 0.0
         while True:
             self.wait()
@@ -91,7 +92,7 @@ class Pace:
                 attempt += 1
                 if attempt == 1:
                     failing_since = self._now()
-                elif self._now() - failing_since > self._patience:
+                elif self._now() - failing_since > self._stall_timeout:
                     raise
                 self.throttled(attempt)
             else:
@@ -99,7 +100,7 @@ class Pace:
                 return response
 
     def wait(self) -> None:
-        """Wait until the units that were spent are paid for."""
+        """Wait until the budget allows another request."""
         seconds = self.seconds_owed()
         if seconds > 0:
             self._sleep(seconds)
@@ -107,12 +108,12 @@ class Pace:
             raise Stopped
 
     def seconds_owed(self) -> float:
-        """How long to wait until the units that were spent are paid for; 0 or less if they are."""
+        """How long to wait until the budget allows another request; 0 or less if it does now."""
         with self._lock:
             return 0.0 if self._rate is None else self._free_at - self._now()
 
     def spend(self, units: float) -> None:
-        """Count units that a response has cost; later requests wait for them."""
+        """Count the units of a response; later requests wait for them."""
         with self._lock:
             now = self._now()
             self.units += units
@@ -122,7 +123,7 @@ class Pace:
                 self._free_at = max(self._free_at, now - 1.0) + units / self._rate
 
     def throttled(self, attempt: int) -> None:
-        """Slow down, because the service refused some or all of attempt 1, 2, …; and pause."""
+        """Slow down and pause, because the service refused all or part of a request; `attempt` counts from 1."""
         with self._lock:
             now = self._now()
             seconds = max(now - self._recent_since, 0.1)
@@ -130,10 +131,10 @@ class Pace:
             present = measured if self._rate is None else min(self._rate, measured or self._rate)
             self._rate = max(present * _SLOWER, 1.0)
             self._raised_at = now
-        self._sleep(SLOWED.pause(attempt).seconds)
+        self._sleep(PACED.pause(attempt).seconds)
 
     def affordable(self, units_each: float, most: int, shared_by: int = 1) -> int:
-        """How many items of `units_each` a request may have, so that it costs at most a second of the budget."""
+        """How many items of `units_each` a request may have to cost at most one second of the budget."""
         if self.budget is None or units_each <= 0:
             return most
         return max(1, min(most, int(self.budget / shared_by / units_each)))
@@ -145,7 +146,7 @@ class Pace:
         self._recent += units
 
     def _recover(self, now: float) -> None:
-        """Raise a rate that was lowered, up to the budget, or until it bounds nothing any more."""
+        """Raise a lowered rate again, up to the budget; without one, until it no longer limits anything."""
         if self._rate is None or self._rate == self.budget or now - self._raised_at < 1.0:
             return
         rate = self._rate * _FASTER ** min(now - self._raised_at, 10.0)

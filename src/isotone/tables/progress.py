@@ -1,4 +1,4 @@
-"""What a long job reports: items, rate, time left, units, cost. No terminal in it.
+"""The progress of a long job: items, rate, time left, units, cost. Knows nothing about terminals.
 
 meter = Meter("copy", of_items=1_000_000)
 meter.add(items=25, read_units=6.5, write_units=25.0)       # from any thread
@@ -22,7 +22,7 @@ _SAMPLE: Final = 0.2  # seconds between two samples
 
 
 class Estimates:
-    """What follows from the numbers of a progress: the share that is done, the time left, and their text."""
+    """Estimates made from a job's progress: the share that is done, the time left, and their text."""
 
     __slots__ = ()
     of_items: int
@@ -35,21 +35,21 @@ class Estimates:
 
     @property
     def share(self) -> float:
-        """The fraction that is done, if the estimate is right."""
+        """The fraction that is done, if the estimate of all items is right."""
         if self.is_over:
             return 1.0
         return min(self._done / self.of_items, 0.99) if self.of_items else 0.0
 
     @property
     def seconds_left(self) -> float | None:
-        """An estimate of the time to the end; None if there is nothing to estimate it by."""
+        """The estimated time to the end; None if there is no basis for an estimate."""
         if self.is_over:
             return 0.0
         left = self.of_items - self._done
         return left / self.items_per_second if left > 0 and self.items_per_second else None
 
     def _text(self, head: str, *counts: str) -> str:
-        """The items that are done, other counts, the rate and the time left."""
+        """A line with the items that are done, other counts, the rate and the time left."""
         done = pluralized(self._done, "item")
         if not self.is_over and self.of_items:
             done = f"{self._done:,} of about {pluralized(self.of_items, 'item')}"
@@ -63,12 +63,12 @@ class Estimates:
 
 @dataclass(frozen=True, slots=True)
 class Progress(Estimates):
-    """How far a job has come with a table.
+    """The progress of a job with one table.
 
-    `phase` says what it does: copy, follow, verify, export … `of_items` is an estimate, 0 if there is none:
-    DynamoDB updates a table's count every six hours. `seconds` and `items_per_second` are those of this run; the
-    other numbers include the runs that it continues. `changes` are those of the source that a live copy has applied, and
-    `lag` is how many seconds it is behind its source: 0 when it is caught up, None if it does not follow one.
+    `phase` is what the job is doing: copy, follow, verify, export … `of_items` is an estimate, 0 if there is none:
+    DynamoDB updates a table's count every six hours. `seconds` and `items_per_second` are those of this run; the other
+    numbers include the runs that it continues. `changes` are the changes of its source that a live copy has applied,
+    and `lag` is how many seconds it is behind: 0 when it has caught up, None for a job that follows no source.
     """
 
     phase: str
@@ -85,7 +85,7 @@ class Progress(Estimates):
 
     @property
     def is_caught_up(self) -> bool:
-        """Whether a live copy has applied all changes that were made."""
+        """Whether a live copy has applied every change of its source."""
         return self.lag == 0.0
 
     @property
@@ -94,7 +94,7 @@ class Progress(Estimates):
 
     @property
     def dollars(self) -> float:
-        """What the units cost on demand on Amazon's service in us-east-1 (`isotone.prices`)."""
+        """The price of the units, on demand on Amazon's service in us-east-1 (`isotone.prices`)."""
         return US_EAST_1.on_demand(reads=self.read_units, writes=self.write_units)
 
     def __str__(self) -> str:
@@ -113,7 +113,7 @@ Report = Callable[[Progress], object]
 
 
 def duration(seconds: float) -> str:
-    """A time span for people.
+    """A duration as text for people.
 
     >>> duration(3700)
     '1 h 1 min'

@@ -1,12 +1,12 @@
-"""Retries of an operation: after which pause an attempt is repeated, how often, and until which deadline.
+"""Retries of an operation: how often an attempt is repeated, after which pauses, and until which deadline.
 
 Every loop that repeats an attempt takes one of five policies:
 
-    CONTENTION   one write or transaction that met another one
-    CONFLICTS    a read, and a write that depends on it
-    OVERTAKEN    the same, on what an object remembers of earlier reads
-    THROTTLING   batches that the service processed no part of
-    SLOWED       the same, in a job that waits for throughput
+    CONTENTION        one write or transaction that met another one
+    READ_THEN_WRITE   a read, and a write that depends on it
+    STALE_READS       the same, based on cached reads
+    THROTTLING        batches that the service processed no part of
+    PACED             the same, in a job that waits for throughput
 
 Loops may be nested: `RetryPolicy.run` counts the retries that an attempt makes inside as its own. So the outermost
 loop bounds how often anything is repeated, and counts of attempts are never multiplied.
@@ -30,13 +30,13 @@ from isotone.tables.steps import Call, Pause, Steps
 R = TypeVar("R")
 
 
-class Lost(Exception):
-    """Raised by an attempt that is to run again."""
+class RetryNeeded(Exception):
+    """Raised by an attempt that must be repeated."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often to try, and how long to pause in between: up to `first` seconds, doubled up to `longest`.
+    """How often to try, and how long to pause in between: first up to `first` seconds, then doubled up to `longest`.
 
     After each of the first `at_once` failures, `run` repeats the attempt without a pause.
     """
@@ -55,12 +55,12 @@ class RetryPolicy:
         attempt: Callable[[], Steps[R]],
         gave_up: Callable[[int], Exception],
         *,
-        lost: type[Exception] | tuple[type[Exception], ...] = Lost,
+        lost: type[Exception] | tuple[type[Exception], ...] = RetryNeeded,
         note: Callable[[Exception], object] | None = None,
     ) -> Steps[R]:
-        """Run an attempt again while it raises `lost`; each of its own pauses counts as a failed attempt here.
+        """Repeat an attempt while it raises `lost`. Pauses inside the attempt count as failed attempts here.
 
-        `note` is called with each such error. After the last attempt, raises what `gave_up` makes of their number.
+        `note` is called with each such error. After the last attempt, raises `gave_up(number of attempts)`.
         """
         failed = pauses = 0
         error: Exception | None = None
@@ -99,14 +99,14 @@ class RetryPolicy:
 
 CONTENTION: Final = RetryPolicy(attempts=12, first=0.005, longest=0.5)
 """For a write or a transaction that lost a race."""
-CONFLICTS: Final = RetryPolicy(attempts=200, first=0.005, longest=0.08)
-"""For a read and a write that depends on it. Many, with short pauses: after long ones, newcomers would always win."""
-OVERTAKEN: Final = RetryPolicy(attempts=100, first=0.005, longest=0.5, at_once=3)
-"""For what relies on earlier reads: after a failure, it reads again, which usually suffices."""
+READ_THEN_WRITE: Final = RetryPolicy(attempts=200, first=0.005, longest=0.08)
+"""For a read and a write that depends on it. Many short pauses: with long ones, newer callers would always win."""
+STALE_READS: Final = RetryPolicy(attempts=100, first=0.005, longest=0.5, at_once=3)
+"""For attempts that rely on cached reads: after a failure, they read again, which usually suffices."""
 THROTTLING: Final = RetryPolicy(attempts=10, first=0.1, longest=10.0)
 """For batches that the service processed no part of."""
-SLOWED: Final = RetryPolicy(attempts=60, first=0.05, longest=10.0)
-"""For requests of a job, whose pace slows down with each that is throttled (`tables/pace`)."""
+PACED: Final = RetryPolicy(attempts=60, first=0.05, longest=10.0)
+"""For requests of a job, whose pace also slows down when it is throttled (`tables/pace`)."""
 
 
 def write_when_free(call: Call) -> Steps[Response]:
@@ -134,7 +134,7 @@ def poll_pauses() -> Iterator[Pause]:
 
 
 class Deadline:
-    """The time limit for each series of failed attempts of one operation; it starts at the first retry."""
+    """A time limit for each series of failed attempts of one operation; it starts at the first retry."""
 
     __slots__ = ("_seconds", "_until")
 
@@ -143,9 +143,9 @@ class Deadline:
         self._until: float | None = None
 
     def until(self) -> float | None:
-        """The time by which the backend's own retries of a request must end; None if there is no limit.
+        """When the backend's own retries of a request must end; None if there is no limit, or if it is over.
 
-        After the limit, an operation that goes on has made progress: `passed_by` would have ended it.
+        An operation that still runs after the limit has made progress, or `passed_by` would have ended it.
         """
         if self._until is None or time.monotonic() > self._until:
             return None

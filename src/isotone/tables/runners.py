@@ -18,7 +18,7 @@ from isotone.backends.interface import AsyncBackend, Backend
 from isotone.errors import IsotoneError
 from isotone.shown_signature import show_signatures
 from isotone.tables.retries import Deadline
-from isotone.tables.steps import Batches, Call, Recognise, Steps, Together, with_hint
+from isotone.tables.steps import Batches, Call, IdentifyEngine, Steps, Together, with_hint
 
 R = TypeVar("R")
 
@@ -27,7 +27,8 @@ R = TypeVar("R")
 class Runner:
     """Runs steps in the calling thread, and operations together in threads of their own.
 
-    `deadline` are the seconds for each series of failed attempts; `explain` may add notes to an error before it is raised.
+    `deadline` is the limit in seconds for each series of failed attempts; `explain` may add notes to an error before it
+    is raised.
     """
 
     def __init__(
@@ -63,8 +64,8 @@ class Runner:
                     continue
                 if type(step) is Together:
                     failure = self._run_together(step)
-                elif type(step) is Recognise:
-                    step.engine.recognise()
+                elif type(step) is IdentifyEngine:
+                    step.engine.identify()
                     failure = None
                 else:
                     retries = retries or Deadline(self.deadline)
@@ -87,7 +88,7 @@ class Runner:
         return next(filter(None, (future.exception() for future in futures)), None)
 
     def run_batches(self, batches: Batches[R]) -> Iterator[R]:
-        """Run an iteration, one step after the other."""
+        """Run an iteration, one batch after the other."""
         try:
             steps = next(batches)
             while True:
@@ -132,8 +133,8 @@ class AsyncRunner:
                     continue
                 if type(step) is Together:
                     failure = await self._run_together(step)
-                elif type(step) is Recognise:
-                    await _in_thread(step.engine.recognise)
+                elif type(step) is IdentifyEngine:
+                    await _in_thread(step.engine.identify)
                     failure = None
                 else:
                     retries = retries or Deadline(self.deadline)
@@ -151,13 +152,13 @@ class AsyncRunner:
 
     async def _run_together(self, together: Together) -> BaseException | None:
         """Run operations as tasks until all have ended; return the first error."""
-        import asyncio  # not at the top: a tenth of the time that a program without it takes to start
+        import asyncio  # here, because it takes a tenth of the start-up time
 
         results = await asyncio.gather(*map(self.run, together.operations), return_exceptions=True)
         return next((each for each in results if isinstance(each, BaseException)), None)
 
     async def run_batches(self, batches: Batches[R]) -> AsyncIterator[R]:
-        """Run an iteration, one step after the other."""
+        """Run an iteration, one batch after the other."""
         try:
             steps = next(batches)
             while True:
@@ -170,7 +171,7 @@ class AsyncRunner:
 
 
 async def _sleep(seconds: float) -> None:
-    import asyncio  # not at the top: a tenth of the time that a program without it takes to start
+    import asyncio  # here, because it takes a tenth of the start-up time
 
     await asyncio.sleep(seconds)
 

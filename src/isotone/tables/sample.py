@@ -1,7 +1,7 @@
-"""Some items of a table, without reading all of it: from its start, or from everywhere in it.
+"""Reads some items of a table without reading all of it: from its start, or spread over the whole table.
 
-A scan reads the collections of a table one after the other, so the first items have few partitions. Segments hold
-different ones: equal numbers of items are read from each.
+A scan reads a table's collections one after the other, so its first items come from few partitions. Segments cover
+different partitions: the same number of items is read from each.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SEGMENTS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class SampledItems:
-    """Items of a table, whether these are all, and the units that reading them cost."""
+    """Some items of a table, whether they are all of its items, and the units that the reads cost."""
 
     items: list[Item]
     is_whole: bool
@@ -36,7 +36,7 @@ def sample_items(
     a_page: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Steps[SampledItems]:
-    """Read up to `most` items of a table, up to `a_page` in a request; all of them if it is None."""
+    """Read up to `most` items of a table (None: all), in requests of up to `a_page`."""
     items: list[Item] = []
     units = 0.0
     waiting = deque(segments_at(table, [Position()] * segments))

@@ -1,12 +1,12 @@
-"""A scan of a whole table, in segments and from any position: its requests, its pages, and where each segment continues.
+"""Scans a whole table, in segments and from any position: its requests, its pages, and where each segment continues.
 
     for page in pages(backend, Segment("Orders", 0, 4), pace, items_a_page=1000):
         write(page.items)
         save(page.after)                # Segment(…, after=page.after) continues there
 
-`pages` sends the requests itself; steps yield those of `Segment.request` and pass the answers to `ScannedPage.of`. Reads
-are strongly consistent, so a page has every write that was acknowledged before. Where the backend can leave items in JSON,
-they are `msgspec.Raw`: an item that is only passed on need not be decoded.
+`pages` sends the requests itself; steps yield those of `Segment.request` and pass the answers to `ScannedPage.of`.
+Reads are strongly consistent, so a page contains every write that was acknowledged before. Where the backend can leave
+items in JSON, they are `msgspec.Raw`: an item that is only passed on need not be decoded.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ ItemOrJson: TypeAlias = Item | msgspec.Raw
 """An item as a dict, or the same in JSON."""
 
 ITEMS_A_PAGE: Final = 2000
-ITEM_UNITS: Final = 1.0  # assumed until the first page is known
-_WAITING: Final = 2  # pages of each segment that wait for the caller
+ITEM_UNITS: Final = 1.0  # assumed until a page has been read
+_WAITING: Final = 2  # pages of each segment that are read ahead of the caller
 
 _decode: Final = msgspec.json.Decoder(dict[str, dict[str, Any]]).decode
 
 
 class Position(msgspec.Struct, frozen=True):
-    """Where a segment continues: after a key, or at its start. Saved states have it in this form."""
+    """Where a segment continues: after a key, or at its start (None). Saved states contain this form."""
 
     after: Item | None = None
     is_over: bool = False
@@ -55,7 +55,7 @@ class Segment:
 
     @property
     def position(self) -> Position:
-        """Where it continues, as it is saved."""
+        """Where the segment continues, in the saved form."""
         return Position(self.after, self.is_over)
 
     def request(self, limit: int | None, *, consistent: bool = True) -> dict[str, Any]:
@@ -72,12 +72,12 @@ class Segment:
         return request
 
     def moved_to(self, after: Item | None) -> Segment:
-        """The segment after a page has been handled; None is the position at its end."""
+        """The segment, to be continued after another key; None at its end."""
         return replace(self, after=after, is_over=after is None)
 
 
 def segments_at(table: str, positions: Sequence[Position]) -> list[Segment]:
-    """The segments of a scan that have come to these positions."""
+    """The segments of a scan, to be continued at these positions."""
     return [
         Segment(table, number, len(positions), each.after, each.is_over)
         for number, each in enumerate(positions)
@@ -94,7 +94,7 @@ class ScannedPage:
 
     @classmethod
     def of(cls, response: Response) -> ScannedPage:
-        """The page that answers `Segment.request`."""
+        """The page in the answer to `Segment.request`."""
         return cls(response["Items"], response.get("LastEvaluatedKey"), _cost(response))
 
     @property
@@ -110,7 +110,7 @@ def pages(
     *,
     items_a_page: int | Callable[[], int] = ITEMS_A_PAGE,
 ) -> Iterator[ScannedPage]:
-    """The rest of a segment. With a budget, a page costs at most a second of its share of it.
+    """The rest of a segment. With a budget, a page costs at most one second of the segment's share.
 
     `items_a_page` may be a function, which is called before each page.
     """
@@ -129,7 +129,7 @@ def pages(
 def pages_together(
     segments: Sequence[Segment], read: Callable[[Segment], Iterator[ScannedPage]]
 ) -> Iterator[tuple[int, ScannedPage]]:
-    """The pages of segments as they come, with the number of the segment, each read by a thread of its own."""
+    """The pages of all segments as they arrive, with the segment's number; each segment is read by its own thread."""
     rest = [segment for segment in segments if not segment.is_over]
     if len(rest) == 1:
         yield from ((rest[0].number, page) for page in read(rest[0]))

@@ -39,8 +39,8 @@ class Call(Struct, frozen=True, gc=False):
 class Pause(Struct, frozen=True, gc=False):
     """Seconds to wait before the next request.
 
-    `attempt` counts failed attempts since the last progress: 1, 2, … for a pause before a retry, which
-    the deadline ends, and 0 for waiting until something is ready.
+    `attempt` counts failed attempts since the last progress: 1, 2, … for a pause before a retry, to which the deadline
+    applies; 0 for waiting until something is ready.
     """
 
     seconds: float
@@ -50,7 +50,7 @@ class Pause(Struct, frozen=True, gc=False):
 @final
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Operations to run at the same time; the one that yields it goes on when all have ended.
+    """Operations to run at the same time; the operation that yields it continues when all have ended.
 
     They return nothing, and share what they change with the operation that made them. If one of them fails, the
     others are still run to their end, and the first error is raised.
@@ -61,21 +61,21 @@ class Together:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Recognise:
-    """Find out what the engine is, unless it is known."""
+class IdentifyEngine:
+    """Determine which engine the backend is, unless it is known."""
 
     engine: EngineIdentity
 
 
-Steps = Generator[Call | Pause | Together | Recognise, Response, R]
+Steps = Generator[Call | Pause | Together | IdentifyEngine, Response, R]
 Batches = Generator[Steps[list[R]], list[R], None]
-"""An operation with results in batches: it yields steps that read a batch, and is sent their results."""
+"""An operation whose results come in batches: it yields steps that read a batch, and is sent their results."""
 
 
 def capabilities_of(engine: EngineIdentity) -> Steps[Capabilities]:
-    """What the engine can do. Asks a server once, if its address does not say what it is."""
+    """What the engine can do. Asks the server once, if its address does not identify the engine."""
     if engine.known is None:
-        yield Recognise(engine)
+        yield IdentifyEngine(engine)
     return engine.capabilities
 
 
@@ -84,7 +84,7 @@ _ABOUT_TABLES: Final = frozenset({"DescribeTable", "DeleteTable", "UpdateTable"}
 
 
 def with_hint(error: IsotoneError, call: Call) -> IsotoneError:
-    """The error with AWS's message, and a hint if that message does not say what to do."""
+    """Add a hint to an error, if AWS's message does not say what to do."""
     names = _table_names(call.request)
     if call.operation in _ABOUT_TABLES or not names:
         return error

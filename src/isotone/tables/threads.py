@@ -1,7 +1,7 @@
-"""Work in threads, for calls that wait: for a disk, for a network, for a simulation.
+"""Runs blocking calls in threads: calls that wait for a disk, a network, or a simulation.
 
-Each call has a thread of its own, so an engine that does not answer keeps no other call waiting, and nothing is taken from
-the executor of the event loop, which a server needs itself. They are daemons: none delays the end of the process.
+Each call has a thread of its own, so an engine that does not answer blocks no other call, and the event loop's executor
+stays free for the server. The threads are daemons: none delays the end of the process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ V = TypeVar("V")
 def in_thread(
     function: Callable[P, R], /, *arguments: P.args, **named: P.kwargs
 ) -> asyncio.Future[R]:
-    """Call a function in a thread; returns at once, with the future of its result."""
+    """Call a function in a thread; returns the future of its result at once."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[R] = loop.create_future()
 
@@ -35,7 +35,7 @@ def in_thread(
             outcome = future.set_result, function(*arguments, **named)
         except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
             outcome = future.set_exception, error
-        with contextlib.suppress(RuntimeError):  # the loop is closed, so nobody waits
+        with contextlib.suppress(RuntimeError):  # the loop is closed, so nothing awaits the result
             loop.call_soon_threadsafe(settle, *outcome)
 
     threading.Thread(target=run, name="isotone-workbench", daemon=True).start()
@@ -45,7 +45,7 @@ def in_thread(
 def in_threads(
     function: Callable[[V], R], values: Sequence[V], threads: int
 ) -> list[R | BaseException]:
-    """Call a function with each value, in so many threads at once; returns the results, or what was raised, in their order."""
+    """Call a function with each value, in several threads; returns results or exceptions in the order of the values."""
     waiting: SimpleQueue[int] = SimpleQueue()
     for place in range(len(values)):
         waiting.put(place)

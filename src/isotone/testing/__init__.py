@@ -1,6 +1,6 @@
 """Tests on DynamoDB without DynamoDB: `mock_dynamodb`, `attach`, and the pytest plugin.
 
-Modules load when a name is first used, and only then need boto3.
+A module is imported, and boto3 with it, only when one of its names is first used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`attach`: boto3, aioboto3 and botocore talk to a database in this process, without a socket.
+"""`attach`: connects boto3, aioboto3 or botocore to a database in this process, without a socket.
 
 botocore emits the event `before-send` for each request and uses a handler's return value as the
 response. `attach` registers such a handler on one client, resource or session. Everything else stays
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import count
-from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
 import botocore
@@ -26,7 +25,7 @@ _SERVICES: Final = ("dynamodb", "dynamodb-streams")
 _JSON: Final = "application/x-amz-json-1.0"
 _SERIAL: Final = count(1)
 HERE: Final = "http://dynamodb.isotone.invalid/"
-"""The address of requests that a database answers: it resolves to nothing, and no other mock knows it."""
+"""The address of requests to a database: it never resolves, and no other mock matches it."""
 
 
 class RequestAnswerer(Protocol):
@@ -63,7 +62,7 @@ class Attachment:
             events.register_first(f"choose-signer.{service}", self._choose_signer)
 
     def detach(self) -> None:
-        """Let the client or session send its requests to its own endpoint again."""
+        """Stop answering: the client or session sends its requests to its own endpoint again."""
         for service in _SERVICES:
             self._events.unregister(f"before-send.{service}", self._send)
             self._events.unregister(f"choose-signer.{service}", self._choose_signer)
@@ -80,20 +79,13 @@ class Attachment:
             )
         request.isotone_answered = True
         answer = self._respond(request, self._database)
-        request.url = (
-            HERE  # where another mock, such as moto's, looks for a service that it answers
-        )
+        request.url = HERE  # another mock, such as moto's, matches requests by this address
         return answer
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.detach()
 
 
@@ -122,7 +114,7 @@ def response_awaitably(
 
 
 class _Content:
-    """The body of a response, as botocore (`stream`) and aiobotocore (`read`) read it."""
+    """The body of a response, for botocore (`stream`) and aiobotocore (`read`)."""
 
     __slots__ = ("_body",)
 
@@ -143,7 +135,7 @@ def _answer(request: Any, database: RequestAnswerer) -> tuple[int, bytes]:
         return 200, database.send(name.rpartition(".")[2], request.body)
     except ApiError as error:
         return error.status, msgspec.json.encode(error.body())
-    except ConnectionFailed as error:  # a fault that a test ordered; botocore retries its own error
+    except ConnectionFailed as error:  # a fault; botocore retries its own kind of error
         raise ConnectionClosedError(endpoint_url=request.url) from error
 
 
@@ -152,7 +144,7 @@ def _headers(content_type: str) -> dict[str, str]:
 
 
 def _events(target: Any) -> Any:
-    """The emitter of a client, of a resource's client, or of a session."""
+    """The event emitter of a client, of a resource's client, or of a session."""
     holders: tuple[Any, Any] = getattr(_client(target), "meta", None), target
     for holder in holders:
         if hasattr(holder, "events"):
@@ -165,7 +157,7 @@ def _events(target: Any) -> Any:
 
 
 def _client(target: Any) -> Any:
-    """The client of a resource; any other object itself."""
+    """The client of a resource; any other object is returned as it is."""
     return getattr(getattr(target, "meta", None), "client", target)
 
 

@@ -25,9 +25,9 @@ class ReentrantContext(AbstractContextManager[Any], Protocol):
 
 
 def decorate(target: Target, context: ReentrantContext, continued: ReentrantContext) -> Target:
-    """A function that runs inside the context, or the class with its tests inside it.
+    """Wrap a function, or the tests of a class, in a context.
 
-    `continued` is for the helper methods of a class.
+    `continued` is the context for the helper methods of a class.
     """
     decorated: Any = target
     if not inspect.isclass(target):
@@ -126,7 +126,7 @@ def _class(cls: Any, context: ReentrantContext, continued: ReentrantContext) -> 
 
 
 def _around_each_test(cls: Any, context: ReentrantContext) -> None:
-    """Begin the context before the fixtures of the class, which may use it."""
+    """Enter the context before the fixtures of the class, because they may use it."""
     setup, teardown = getattr(cls, "setup_method", None), getattr(cls, "teardown_method", None)
 
     def setup_method(self: Any, method: Any) -> None:
@@ -169,13 +169,13 @@ def _around_class(cls: Any, context: ReentrantContext) -> None:
 
 
 def _static(cls: Any, name: str) -> Any:
-    """A hook of a class as a function that takes the class, or None."""
+    """A hook of a class, as a function that takes the class; None if there is none."""
     hook = inspect.getattr_static(cls, name, None)
     return hook.__func__ if isinstance(hook, classmethod) else hook
 
 
 def _call(hook: Any, *args: Any) -> None:
-    """Call a hook of pytest, if there is one; it need not take all arguments."""
+    """Call a hook of pytest, if there is one, with as many of the arguments as it takes."""
     if isinstance(hook, staticmethod):
         args = args[1:]
         hook = hook.__func__

@@ -1,8 +1,8 @@
-"""`mock_dynamodb` and `mock_aws`: boto3, aioboto3 and botocore use a database in memory while they are active.
+"""`mock_dynamodb` and `mock_aws`: boto3, aioboto3 and botocore use a database in memory while active.
 
-It follows moto's rules where moto has one. Each account and region has its own database. A nested mock shares the
-databases of the outer one; the outermost starts empty, and its data is discarded when it stops. `surroundings.py`
-knows what is set in the environment, `patches.py` what is replaced in botocore.
+It follows moto's rules where there are any. Each account and region has its own database. A nested mock shares the
+databases of the outer one; the outermost starts empty, and its data is discarded when it stops. `surroundings.py` sets
+the environment, `patches.py` patches botocore.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, overload
 
 import isotone
@@ -29,10 +28,10 @@ if TYPE_CHECKING:
 Target = TypeVar("Target", bound=Callable[..., Any])
 OtherServices = Literal["refuse", "pass"]
 PassedOn = Callable[[str, str], bool]
-"""Whether requests to a service, at a URL, leave the process."""
+"""Whether requests to a service, at a URL, may leave the process."""
 
 Buckets = str | os.PathLike[str] | S3
-"""Where the buckets of exports and imports are, as for `isotone.open`."""
+"""The buckets of exports and imports, as for `isotone.open`."""
 
 _ACCOUNT: Final = "123456789012"
 _ADVICE: Final = (
@@ -64,7 +63,7 @@ class MockDynamoDB:
     def start(self, reset: bool = True) -> Database:
         """Activate the mock; returns the database of the default region.
 
-        `reset=False` goes on with the data that the last `stop(remove_data=False)` kept.
+        `reset=False` continues with the data that the last `stop(remove_data=False)` kept.
         """
         self._enter(reset)
         return self.in_region(os.environ.get("AWS_DEFAULT_REGION", DEFAULT_REGION))
@@ -75,7 +74,7 @@ class MockDynamoDB:
         _active.leave(self._entered.pop(), remove_data)
 
     def reset(self) -> None:
-        """Delete all data of the mock, which stays active. A `database=` that was given is refused."""
+        """Delete all data of the mock, which stays active. Refused if the mock was given a `database=`."""
         self._scope("it has no data to reset").reset()
 
     def in_region(self, region: str) -> Database:
@@ -95,12 +94,7 @@ class MockDynamoDB:
     def __enter__(self) -> Database:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def __call__(self, target: Target) -> Target:
@@ -117,7 +111,7 @@ class MockAWS(MockDynamoDB):
 
 
 class _Continued(AbstractContextManager[None]):
-    """Activates a mock, and keeps its data for the next call: for helper methods of a decorated class."""
+    """Activates a mock and keeps its data for the next call; for helper methods of a decorated class."""
 
     def __init__(self, mock: MockDynamoDB) -> None:
         self._mock = mock
@@ -203,13 +197,13 @@ def mock_aws(
 
 
 def _named(services: Iterable[str], urls: Iterable[str]) -> PassedOn:
-    """Passes on requests to these services, and to URLs that match one of these expressions."""
+    """Makes a function that lets requests pass to these services, and to URLs that match these expressions."""
     known, patterns = frozenset(services), [re.compile(url) for url in urls]
     return lambda service, url: service in known or any(each.match(url) for each in patterns)
 
 
 class _Scope:
-    """The databases of an outermost mock, and of those inside it that share them."""
+    """The databases of an outermost mock, shared by the mocks inside it."""
 
     def __init__(
         self, given: Database | None, passed_on: PassedOn, s3: Buckets | None = None
@@ -238,7 +232,7 @@ class _Scope:
             return self._databases[place]
 
     def _buckets(self, region: str) -> Buckets:
-        """Those that the mock was given, or those of the S3 that is mocked in this process."""
+        """The buckets that the mock was given, or else those of the S3 that is mocked in this process."""
         if self._s3 is not None:
             return self._s3
         return ProcessS3(
@@ -259,7 +253,7 @@ class _Scope:
 
 
 def account() -> str:
-    """The account whose tables are used, as moto finds it."""
+    """The account whose tables are used, determined as in moto."""
     return os.environ.get("MOTO_ACCOUNT_ID", _ACCOUNT)
 
 

@@ -1,10 +1,10 @@
-"""The patches of botocore that are in place while a mock is active.
+"""The patches of botocore while a mock is active.
 
-All requests of botocore and aiobotocore pass through `Endpoint.make_request`. The patch gives DynamoDB
-requests an address that never resolves, and disables signing. The endpoint's last step, `_send`, recognises
-that address and answers from the database. It also tells who the caller is (`GetCallerIdentity` of STS). Any other
-request that reaches `_send` would leave the process, so it is refused unless the mock passes it on. Requests that
-moto answers never reach `_send`, so both mocks can be active at once.
+All requests of botocore and aiobotocore pass through `Endpoint.make_request`. The patch gives DynamoDB requests an
+address that never resolves, and disables signing. The endpoint's last step, `_send`, recognises that address and
+answers from the database. It also answers `GetCallerIdentity` of STS. Any other request that reaches `_send` would
+leave the process, so it is refused unless the mock passes it on. Requests that moto answers never reach `_send`, so
+both mocks can be active at once.
 
 The patches are applied when the first mock starts and removed when the last one stops. Endpoint classes are
 patched when they are first used, so aiobotocore may be imported at any time, or never.
@@ -32,7 +32,7 @@ DYNAMODB: Final = frozenset({"dynamodb", "dynamodbstreams"})
 """botocore's names of the services that a database answers."""
 
 _XML: Final = "text/xml"
-# The values of moto.
+# The same values as in moto.
 _IDENTITY: Final = """\
 <GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">
 <GetCallerIdentityResult>
@@ -125,7 +125,7 @@ class Patches:
         return send_here
 
     def _leaves(self, endpoint: Any, request: Any) -> bool:
-        """Whether a request to another service is sent; if not, it asks for the caller's identity."""
+        """Whether a request to another service is sent; if not, it is a request for the caller's identity."""
         service = self._services[endpoint]
         if self._switch.passes(service, request.url):
             return True

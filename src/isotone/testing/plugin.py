@@ -30,7 +30,8 @@ AsyncClients = Callable[[], AbstractAsyncContextManager[Any]]
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    # pytest rewrites the assertions of a plugin's whole distribution, which here is a library without any.
+    # pytest rewrites the assertions in a plugin's whole distribution; this one is a library without
+    # any.
     marked: set[str] = getattr(pluginmanager.rewrite_hook, "_must_rewrite", set())
     marked.discard("isotone")
     parser.addini(
@@ -97,7 +98,7 @@ def isotone_client(isotone_database: Database) -> Client:
 
 @pytest.fixture
 def isotone_clock(_isotone_time: SwitchedClock) -> Iterator[ManualClock]:
-    """The clock of the test's database: stopped, until the test advances it."""
+    """The clock of the test's database: it stands still until the test advances it."""
     with _isotone_time.stopped() as clock:
         yield clock
 
@@ -106,7 +107,7 @@ def isotone_clock(_isotone_time: SwitchedClock) -> Iterator[ManualClock]:
 def isotone_faults(isotone_database: Database, isotone_clock: ManualClock) -> Iterator[Faults]:
     """Faults that strike the requests of this test: throttling, conflicts, lost answers, stale reads.
 
-    Their time is that of `isotone_clock`: a delay moves it.
+    Their time is `isotone_clock`: a delay advances it.
     """
     from isotone.testing.faults import Faults
 

@@ -21,7 +21,7 @@ _ADVICE: Final = "activate moto's mock_aws in the test, or name a folder for the
 
 
 class Prepared:
-    """One database in memory for each schema, created when a test first needs it."""
+    """One database in memory per schema, created when a test first needs it."""
 
     def __init__(self, *, clock: Clock, region: str, s3: str = "") -> None:
         self._clock = clock
@@ -57,7 +57,7 @@ class SwitchedClock:
 
     def __init__(self) -> None:
         self._source: Clock = SystemClock()
-        self._before = 0.0  # monotonic time when the source was switched to
+        self._before = 0.0  # the monotonic time of the switch
 
     def now(self) -> float:
         return self._source.now()

@@ -1,7 +1,7 @@
-"""The buckets of a test: exports and imports use S3 as the test's own clients do, through botocore.
+"""The buckets of a test: exports and imports send S3 requests through botocore, like the test's own clients.
 
-So moto, or whatever else answers S3 for botocore in this process, has the objects. A request that nothing answers would
-leave the process: it fails, and says how to give the database buckets, unless the mock passes requests to S3 on.
+So moto, or another mock of S3 in this process, has the objects. A request that no mock answers would leave the process.
+It fails, and the error says how to give the database buckets, unless the mock lets requests to S3 pass.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _QUERY: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
     "uploadId": ("UploadId", str),
     "partNumber": ("PartNumber", int),
 }
-# botocore's method for a request, by its HTTP method and what its query and its path have.
+# botocore's method for a request, by its HTTP method and the parts of its query and path.
 _METHODS: Final = {
     ("GET", "list-type"): "list_objects_v2",
     ("GET", "key"): "get_object",
@@ -45,15 +45,15 @@ _MARKS: Final = ("list-type", "uploads", "partNumber", "uploadId")
 
 @dataclass(frozen=True, slots=True)
 class ProcessS3(S3):
-    """S3 as clients of botocore in this process reach it; `advice` says how to give a database other buckets."""
+    """S3 as botocore's clients in this process reach it; `advice` says how to give a database other buckets."""
 
     url: str = ""
     advice: str = ""
     passes: Callable[[str], bool] | None = None
-    """Whether a request to a URL that nothing in the process answers may leave it; without it, none does."""
+    """Whether a request to a URL that no mock answers may leave the process; without it, none may."""
 
     def client(self) -> Any:
-        """The client that sends requests; botocore loads with the first one."""
+        """The client that sends requests; its first request loads botocore."""
         return _Client(self)
 
 
@@ -64,7 +64,7 @@ class _Reply(NamedTuple):
 
 
 class _Client:
-    """Sends requests by the methods of botocore's client, one at a time."""
+    """Sends requests through the methods of botocore's client, one at a time."""
 
     def __init__(self, place: ProcessS3) -> None:
         self._place = place
@@ -81,7 +81,7 @@ class _Client:
         headers: Mapping[str, str],
         body: bytes,
     ) -> _Reply:
-        """Send a request; raises `ConnectionFailed` if nothing answers it."""
+        """Send a request; raises `ConnectionFailed` if no mock answers it."""
         mark = next((each for each in _MARKS if each in query), "key")
         name = _METHODS[method, mark]
         arguments: dict[str, Any] = {"Bucket": bucket}
@@ -134,7 +134,7 @@ class _Client:
         return client
 
     def _leaving(self, send: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """The last step of botocore, which no mock has answered before."""
+        """Wraps botocore's last step, which is reached only by requests that no mock has answered."""
 
         def leave(request: Any) -> Any:
             passes = self._place.passes
@@ -147,7 +147,7 @@ class _Client:
         return leave
 
     def _keep(self, response_dict: Mapping[str, Any], **_: Any) -> None:
-        """Keep an answer as it is, before botocore parses it."""
+        """Keep an answer unparsed, before botocore parses it."""
         headers = {
             name.lower().encode(): str(value).encode()
             for name, value in response_dict["headers"].items()
@@ -158,7 +158,7 @@ class _Client:
 
 
 def _parts(document: bytes) -> Iterator[dict[str, Any]]:
-    """The parts of an upload, as botocore takes them."""
+    """The parts of an upload, in botocore's form."""
     for part in ElementTree.fromstring(document).iter("Part"):
         yield {
             "ETag": part.findtext("ETag"),

@@ -29,7 +29,7 @@ Replace = Callable[[type, str, Any], None]
 
 
 def make_sessions_cheap(replace: Replace) -> None:
-    """Patch botocore, so that sessions made from now on share what is equal in all of them."""
+    """Patch botocore, so that new sessions share everything that is equal in all of them."""
     from botocore.loaders import JSONFileLoader, Loader
     from botocore.session import Session
 
@@ -45,7 +45,7 @@ _services: Final[dict[tuple[str, ...], list[str]]] = {}
 
 
 def _is_shipped(path: str) -> bool:
-    """Whether a path is in the data that botocore or boto3 are installed with."""
+    """Whether a path is in the data files of botocore or boto3."""
     return f"{path}{os.sep}".startswith(_shipped_folders())
 
 
@@ -85,14 +85,14 @@ def _listed_once(list_services: Callable[[Any, str], list[str]]) -> Callable[...
 
 
 class _PreparedEmitter:
-    """An emitter with the built-in handlers, and the handlers that it was made from."""
+    """An event emitter with the built-in handlers, and the handlers that it was made from."""
 
     def __init__(self) -> None:
         self._handlers: list[Any] = []
         self._emitter: HierarchicalEmitter | None = None
 
     def emitter(self, initialize: Callable[..., None]) -> HierarchicalEmitter:
-        """A new emitter with all handlers that are built in at this moment."""
+        """A new emitter with all handlers that are built in now."""
         from botocore.handlers import BUILTIN_HANDLERS
         from botocore.hooks import HierarchicalEmitter
         from botocore.session import Session

@@ -1,6 +1,6 @@
-"""The environment of a mock: dummy credentials in the variables, and boto3's default session.
+"""The environment of a mock: dummy credentials in its variables, and boto3's default session.
 
-Both are put back as they were when the outermost mock stops, so dummy credentials never outlive it.
+Both are restored when the outermost mock stops, so dummy credentials never outlive it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TOKENS: Final = ("AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a mock changes: `credentials` in the environment, a missing `region`, a `fresh_session` of boto3."""
+    """The changes of a mock: dummy `credentials`, a missing `region`, a `fresh_session` of boto3."""
 
     credentials: bool = True
     region: bool = True
@@ -27,14 +27,14 @@ class Wanted:
 
 
 class Surroundings:
-    """Sets what a mock wants, and restores what was there."""
+    """Makes the changes of a mock, and restores the former state."""
 
     def __init__(self) -> None:
         self._before: dict[str, str | None] = {}
         self._session: Any = None
 
     def set(self, wanted: Wanted) -> None:
-        """Set dummy values; real keys are replaced, so that no program finds them."""
+        """Set dummy values; real keys are replaced, so that no program uses them."""
         if wanted.credentials:
             present = [name for name in _TOKENS if name in os.environ]
             self._set(dict.fromkeys((*_KEYS, *present), _DUMMY))
@@ -46,7 +46,7 @@ class Surroundings:
             boto3.DEFAULT_SESSION = None
 
     def restore(self) -> None:
-        """Put everything back."""
+        """Restore the former state."""
         for name, value in self._before.items():
             if value is None:
                 os.environ.pop(name, None)

@@ -26,7 +26,7 @@ from isotone.values.size import (
 )
 from isotone.values.types import AttributeValue, Item, sorted_members
 
-__all__ = ["AttributeValue", "Item", "canonical_item", "canonical_value"]
+__all__ = ["AttributeValue", "Item", "Misshapen", "canonical_item", "canonical_value", "measured"]
 
 NO_TYPE: Final = (
     "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
@@ -58,7 +58,7 @@ NULL_MEMBER: Final = {
 Measured = tuple[AttributeValue, int]
 
 
-class _Misshapen(Exception):
+class Misshapen(Exception):
     """JSON that is not an attribute value; `shape` finds the message."""
 
 
@@ -75,7 +75,7 @@ def canonical_item(item: Item) -> tuple[Item, int]:
     """
     try:
         return _measured_members(item, 1)
-    except (_Misshapen, ValidationException):
+    except (Misshapen, ValidationException):
         shape.check_item(item)
         raise
 
@@ -86,8 +86,8 @@ def canonical_value(value: AttributeValue, level: int = 1) -> Measured:
     `level` is how deep the value is nested; DynamoDB limits the levels.
     """
     try:
-        return _measured(value, level)
-    except (_Misshapen, ValidationException):
+        return measured(value, level)
+    except (Misshapen, ValidationException):
         shape.check_value(value)
         raise
 
@@ -133,7 +133,8 @@ _SHORT_NAME: Final = 255  # longer names are not cached
 _name_sizes: Final = _NameSizes()
 
 
-def _measured(value: AttributeValue, depth: int) -> Measured:
+def measured(value: AttributeValue, depth: int) -> Measured:
+    """As `canonical_value`, minus a call; raises `Misshapen` in place of the error of the shape."""
     try:
         (code,) = value
         content = value[code]
@@ -165,7 +166,7 @@ def _only_type(value: Any, depth: int) -> Measured:
 
 def _misfit(content: Any) -> Exception:
     """The error for content of a wrong JSON type; null counts as absent."""
-    return ValidationException(NO_TYPE) if content is None else _Misshapen()
+    return ValidationException(NO_TYPE) if content is None else Misshapen()
 
 
 def _string(value: AttributeValue, text: Any, _depth: int) -> Measured:
@@ -263,7 +264,7 @@ def _check_members(code: str, members: Any) -> None:
         raise ValidationException(EMPTY_SET[code])
     if {*map(type, members)} != _ONLY_TEXTS:
         first = next(member for member in members if type(member) is not str)
-        raise ValidationException(NULL_MEMBER[code]) if first is None else _Misshapen
+        raise ValidationException(NULL_MEMBER[code]) if first is None else Misshapen
 
 
 def _list(value: AttributeValue, elements: Any, depth: int) -> Measured:
@@ -274,7 +275,7 @@ def _list(value: AttributeValue, elements: Any, depth: int) -> Measured:
     canonical = []
     changed = False
     for element in elements:
-        element_canonical, element_size = _measured(element, depth + 1)
+        element_canonical, element_size = measured(element, depth + 1)
         canonical.append(element_canonical)
         size += element_size
         changed = changed or element_canonical is not element

@@ -6,6 +6,7 @@ refused.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -54,12 +55,8 @@ def _mapping(value: Mapping[Any, Any]) -> Any:
 
 def _sequence(value: Any) -> Any:
     elements = [_plain(element) for element in value]
-    is_plain = type(value) is list and all(map(_is_same, elements, value))
+    is_plain = type(value) is list and all(map(operator.is_, elements, value))
     return value if is_plain else elements
-
-
-def _is_same(one: object, other: object) -> bool:
-    return one is other
 
 
 _CONVERT: Final[tuple[tuple[Any, Callable[[Any], Any]], ...]] = (

@@ -10,9 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from isotone.effort import LARGE_PIECE, this_thread
 from isotone.errors import SerializationException
-from isotone.values.json_pieces import decode_in_pieces
 
 REFUSED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """Raised by msgspec for bytes that are not JSON of the expected type."""
@@ -21,8 +19,6 @@ REFUSED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 def read_json(body: bytes, shape: Any = Any) -> Any:
     """Parse a body as JSON of the type `shape`. Anything else is refused without a message, as the service does."""
     try:
-        if shape is Any and len(body) > LARGE_PIECE and this_thread.turn.gives_way:
-            return decode_in_pieces(body)
         return msgspec.json.decode(body, type=shape)
     except REFUSED:
         raise SerializationException from None

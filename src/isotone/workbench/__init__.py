@@ -14,7 +14,7 @@
     jobs          work in a thread that can be watched and stopped
     transfers     import and export through the browser
     threads       calls that wait, each in a thread of its own
-    snapshots     snapshots of tables, what differs from them, and what is put back
+    snapshots     snapshots of tables, comparisons with them, and restoring
         snapshot_folder   where they are
         snapshot_taking   how they are taken
         comparison        what differs, in order, in a file of its own

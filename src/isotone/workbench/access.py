@@ -1,4 +1,4 @@
-"""Which actions write, and safe mode: in it, writes are refused until the user unlocks them."""
+"""Decides which actions write, and refuses them in safe mode, until the user unlocks it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _STATEMENTS: Final = {
 
 
 class SafeMode(UsageError):
-    """A write while the workbench is in safe mode."""
+    """A write was refused because the workbench is in safe mode."""
 
 
 def is_write(action: str, request: Mapping[str, Any]) -> bool:
-    """Whether an action may change something; an unknown one may."""
+    """Whether an action may change something; an unknown action may."""
     if action == "ExecuteStatement" or action in _STATEMENTS:
         statements = request.get(_STATEMENTS[action], ()) if action in _STATEMENTS else (request,)
         return not all(_SELECT.match(str(each.get("Statement", ""))) for each in statements)
@@ -48,6 +48,6 @@ class WriteAccess:
         self.writable = writable
 
     def check(self, action: str, request: Mapping[str, Any]) -> None:
-        """Raise `SafeMode` for a write that is not unlocked."""
+        """Raise `SafeMode` for a write in safe mode."""
         if not self.writable and is_write(action, request):
             raise SafeMode(f"{action} writes, and the workbench is in safe mode; unlock it first")

@@ -1,7 +1,7 @@
 """The calls of the page's API, by name: JSON objects in and out, on the event loop.
 
-Requests to the engine run in threads, because they may wait: for a disk, or for a network. Errors are raised; `site`
-turns them into values.
+Requests to the engine run in threads, because they may wait for a disk or a network. Errors are raised; `site` turns
+them into values.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from isotone.workbench.snapshots import Snapshots
 from isotone.workbench.source import Call, Source
 from isotone.workbench.transfers import Transfers
 
-_PATIENCE: Final = 0.15  # seconds that an answer waits for the table's model
-_LONGEST: Final = 60.0  # seconds for a request to the engine
-_MOST_MEASURED: Final = 1_000  # units that Explain reads to measure a request
+_ANSWER_WAIT: Final = 0.15  # seconds that an answer waits for the table's model
+_LONGEST: Final = 60.0  # seconds that a request to the engine may take
+_MOST_MEASURED: Final = 1_000  # estimated units up to which Explain measures a request
 
-_LOWEST: Final = {"highest": False, "lowest": True}  # by the order of scores
+_LOWEST: Final = {"highest": False, "lowest": True}  # by the requested order of scores
 
 Answer = dict[str, Any]
 
@@ -79,7 +79,7 @@ class WorkbenchCalls:
         }
 
     def by_name(self, name: str) -> Call:
-        """The call of a name; raises `UsageError` for an unknown one."""
+        """The call with a name; raises `UsageError` for an unknown one."""
         call = self._names.get(name)
         if call is None:
             raise UsageError(f"the workbench has no call {name!r}")
@@ -90,7 +90,7 @@ class WorkbenchCalls:
     # The session
 
     async def session(self, given: Mapping[str, Any]) -> Answer:
-        """What the page shows, and whether it may write."""
+        """The connected engine, and whether writes are unlocked."""
         engine = await in_thread(lambda: self._connected().capabilities.engine)
         return {
             "target": self._source.target,
@@ -117,7 +117,7 @@ class WorkbenchCalls:
         return {"tables": found}
 
     async def table(self, given: Mapping[str, Any]) -> Answer:
-        """One table; None if there is none of that name."""
+        """One table; None if it does not exist."""
         name = _text(given, "table")
         self._infer(name)
         found = await in_thread(tables.summary, self._source.backend, name)
@@ -147,7 +147,7 @@ class WorkbenchCalls:
         items = response.get("Items")
         if attributes is not None and items is not None:
             name = given.get("table") or request.get("TableName")
-            found = await self._recognized(str(name), attributes, items, _PATIENCE)
+            found = await self._recognized(str(name), attributes, items, _ANSWER_WAIT)
             answer |= {"recognized": None} if found is None else found
         return answer
 
@@ -157,15 +157,15 @@ class WorkbenchCalls:
         return await self._recognized(name, attributes, items, None) or {}
 
     async def _recognized(
-        self, table: str, attributes: list[str], items: list[Any], patience: float | None
+        self, table: str, attributes: list[str], items: list[Any], longest: float | None
     ) -> Answer | None:
-        """What is known of each item, and the names of the model; None if the model is not there in time.
+        """The recognized items, and the names in the model; None if the model is not ready in time.
 
-        A failed inference (Scan may be denied) hides no items from callers that may read them.
+        A failed inference (Scan may be denied) does not prevent callers from seeing items.
         """
         if not self._recognition.is_ready(table):
             inferring = self._infer(table)
-            done, _ = await asyncio.wait([inferring], timeout=patience)
+            done, _ = await asyncio.wait([inferring], timeout=longest)
             if not done:
                 return None
             if isinstance(inferring.exception(), IsotoneError):
@@ -175,7 +175,7 @@ class WorkbenchCalls:
         return {"recognized": found, "legend": self._recognition.legend(table)}
 
     def _infer(self, table: str) -> asyncio.Future[Any]:
-        """Begin to infer a table's model, once."""
+        """Start inferring a table's model, once."""
         running = self._inferring.get(table)
         if running is None:
             running = in_thread(self._recognition.model_of, table)
@@ -184,7 +184,7 @@ class WorkbenchCalls:
         return running
 
     def _inferred(self, table: str, done: asyncio.Future[Any]) -> None:
-        """Note that the inference has ended; what went wrong is raised to the caller that asks for the model."""
+        """Note that the inference has ended; its error is raised to the caller that asks for the model."""
         self._inferring.pop(table, None)
         if not done.cancelled():
             done.exception()
@@ -198,7 +198,7 @@ class WorkbenchCalls:
     async def model(self, given: Mapping[str, Any]) -> Answer:
         """The entities and access patterns of a table, loaded or inferred."""
         name = _text(given, "table")
-        if self._recognition.knows_little(name):  # items may have come from elsewhere
+        if self._recognition.knows_little(name):  # items may have been added by others
             self._recognition.forget(name)
         found = await in_thread(self._recognition.model_of, name)
         inferred = (
@@ -214,12 +214,12 @@ class WorkbenchCalls:
         }
 
     async def pattern(self, given: Mapping[str, Any]) -> Answer:
-        """The request of an access pattern with its parameters."""
+        """The request of an access pattern with given parameters."""
         name = _text(given, "table")
         found = await in_thread(self._recognition.model_of, name)
         if found is None:
             raise UsageError(f"nothing is known of the entities of table {name!r}")
-        asked = patterns.AskedPattern(
+        asked = patterns.PatternRequest(
             entity=_text(given, "entity"),
             pattern=_text(given, "pattern"),
             equal=given.get("equal") or {},
@@ -239,9 +239,9 @@ class WorkbenchCalls:
         return {"snippets": code.snippets(_text(given, "action"), request, target)}
 
     async def explain(self, given: Mapping[str, Any]) -> Answer:
-        """What a request or a statement does and costs: `{"action", "request"}` or `{"statement"}`.
+        """Explain a request or a statement: `{"action", "request"}` or `{"statement"}`.
 
-        With `run` a read is measured, too, if it is not a large one. A write is never sent.
+        With `run`, a small read is also measured. A write is never sent.
         """
         statement = given.get("statement")
         request = given.get("request") or {}
@@ -270,7 +270,7 @@ class WorkbenchCalls:
         return explain(self._connected(), subject, sample=self._sample, tables=tables, run=True)
 
     async def lint(self, given: Mapping[str, Any]) -> Answer:
-        """What will hurt in a table: in its items, and in the keys of a loaded model."""
+        """Lint a table: its items, and the keys of a loaded model."""
         report = await in_thread(self._linted, _text(given, "table"))
         return report.to_dict()
 
@@ -281,7 +281,7 @@ class WorkbenchCalls:
     # Changes
 
     async def changes(self, given: Mapping[str, Any]) -> Answer:
-        """What is new in a stream; waits a while for something: `{"stream", "position"}`."""
+        """The new records of a stream; waits a while if there are none: `{"stream", "position"}`."""
         return await stream_tail.next_changes(
             self._execute,
             given.get("stream"),
@@ -312,7 +312,7 @@ class WorkbenchCalls:
     # The server of the engine
 
     async def server_page(self, given: Mapping[str, Any]) -> Answer:
-        """What an engine elsewhere tells its operators: `{"name": "metrics"}` or `"hotkeys"`."""
+        """A page of another server for its operators: `{"name": "metrics"}` or `"hotkeys"`."""
         name = _text(given, "name")
         if name not in ("metrics", "hotkeys"):
             raise UsageError(f"a server has no page {name!r}; ask for metrics or hotkeys")

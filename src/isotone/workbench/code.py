@@ -1,4 +1,4 @@
-"""A request as code that runs: Isotone, boto3, JavaScript (SDK version 3), the AWS CLI, Isotone's own command."""
+"""Shows a request as runnable code: Isotone, boto3, JavaScript (SDK version 3), the AWS CLI, Isotone's own command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 def snippets(action: str, request: Mapping[str, Any], target: str) -> list[dict[str, str]]:
-    """The request in each language, with what connects to the target."""
+    """The request in each language, with the code that connects to the target."""
     if not _ACTION.fullmatch(action):
         raise UsageError(f"{action!r} is not the name of an action")
     return [
@@ -74,7 +74,7 @@ def _boto3(action: str, request: Mapping[str, Any], target: str) -> str:
 
 
 def _native(value: Any) -> Any:
-    """The request with bytes where DynamoDB JSON has Base64, as boto3 takes it."""
+    """The request with bytes instead of Base64, as boto3 takes it."""
     if isinstance(value, Mapping):
         if len(value) == 1:
             ((name, inner),) = value.items()
@@ -104,7 +104,7 @@ def _javascript(action: str, request: Mapping[str, Any], target: str) -> str:
 
 
 def _js(value: Any, indent: int = 0) -> str:
-    """JSON, with bytes where DynamoDB JSON has Base64, as the SDK takes it."""
+    """JSON with bytes instead of Base64, as the SDK takes it."""
     pad = "  " * (indent + 1)
     if isinstance(value, Mapping):
         if len(value) == 1:
@@ -124,7 +124,7 @@ def _js(value: Any, indent: int = 0) -> str:
 
 
 def _aws_cli(action: str, request: Mapping[str, Any], target: str) -> str:
-    """The request of one page: without `--no-paginate` the CLI reads all pages.
+    """The command for one page: without `--no-paginate` the CLI would read all pages.
 
     Binary values are in Base64, as version 2 of the CLI reads them.
     """

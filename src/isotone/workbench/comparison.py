@@ -1,8 +1,8 @@
-"""A comparison of two states of a table: what differs, in the order of the keys, in a database file of its own.
+"""Compares two states of a table, and stores the differences, in the order of the keys, in a database file of its own.
 
-Both sides are read once, in order. What differs is numbered and stored in chunks, so that a page of it can be read from any
-number on, of all or of one kind or of those with one changed attribute; nothing is held in memory. Each entry has the key, and
-the items are read where they are: before in the snapshot, after in another one or in the copy that was made of the present.
+Both sides are read once, in order. Differences are numbered and stored in chunks, so that a page can be read from any
+number on: of all differences, of one kind, or of those with one changed attribute. Nothing is held in memory. An entry
+has only the key; the items are read from the snapshots, or from a copy of the current items.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from isotone.values.types import Item
 from isotone.workbench.snapshot_taking import keys_alone
 
 NOW: Final = "now"
-"""The table of a comparison's own file that has the items of the present: those that differ, or all."""
+"""The table in a comparison's own file that has the current items: the differing ones, or all."""
 
 KINDS: Final = ("added", "removed", "changed")
 ALL: Final = "all"
@@ -37,20 +37,20 @@ _LISTS: Final = "lists"
 _ENTRIES_A_CHUNK: Final = 64
 _NUMBERS_A_CHUNK: Final = 1000
 _LONG_NAME: Final = 200
-_ATTRIBUTES: Final = 24  # whose changes have a list of their own
-_CHUNKS_WRITTEN: Final = 25  # at once
+_ATTRIBUTES: Final = 24  # attributes whose changes have a list of their own
+_CHUNKS_WRITTEN: Final = 25  # chunks that are written at once
 _ITEMS_WRITTEN: Final = 500
 _BYTES_WRITTEN: Final = 4 << 20
 
 
 class Side(NamedTuple):
-    """One state of the table: where it is. `table` is None if there was no such table."""
+    """One state of the table, and where it is stored. `table` is None if the table did not exist."""
 
     database: Database
     table: str | None
 
     def item(self, key: Item) -> Item | None:
-        """An item of this state."""
+        """An item in this state."""
         if self.table is None:
             return None
         request = {"TableName": self.table, "Key": key}
@@ -58,7 +58,7 @@ class Side(NamedTuple):
 
 
 class DifferenceRow(NamedTuple):
-    """One difference: its number among all, its kind, and both items."""
+    """One difference: its number, its kind, and both items."""
 
     number: int
     kind: str
@@ -68,7 +68,7 @@ class DifferenceRow(NamedTuple):
 
 
 class DifferenceCounts(msgspec.Struct):
-    """What a comparison has counted. `attributes` has how many items each attribute was changed in."""
+    """The counts of a comparison. `attributes` has the number of items in which each attribute changed."""
 
     added: int = 0
     removed: int = 0
@@ -79,12 +79,12 @@ class DifferenceCounts(msgspec.Struct):
 
     @property
     def all(self) -> int:
-        """How many items differ."""
+        """The number of differing items."""
         return self.added + self.removed + self.changed
 
     @property
     def same(self) -> int:
-        """How many items are the same on both sides."""
+        """The number of items that are equal on both sides."""
         return self.before - self.removed - self.changed
 
 
@@ -94,7 +94,7 @@ class _DifferenceKey(msgspec.Struct, array_like=True):
 
 
 class _Chunk(NamedTuple):
-    """A part of a list, which is written when it is full."""
+    """A part of a list; it is written when it is full."""
 
     number: int
     entries: list[Any]
@@ -106,7 +106,7 @@ _numbers: Final = msgspec.json.Decoder(list[int]).decode
 
 
 class SnapshotComparison:
-    """What differs between two states of a table, in a file of its own (`database`)."""
+    """The differences between two states of a table, in a file of its own (`database`)."""
 
     def __init__(self, database: Database, definition: TableDefinition) -> None:
         self.counts = DifferenceCounts()
@@ -128,7 +128,7 @@ class SnapshotComparison:
         *,
         keep_after: bool = False,
     ) -> None:
-        """Compare both sides. With `keep_after`, the items of `after` that differ are copied: it will be written to."""
+        """Compare both sides. With `keep_after`, copy the differing items of `after`, which may be written to."""
         kept = _Kept(self._database, self._definition) if keep_after else None
         self._before = before
         self._after = after if kept is None else Side(self._database, NOW)
@@ -193,14 +193,14 @@ class SnapshotComparison:
     # Reading
 
     def size_of(self, name: str) -> int:
-        """How many differences a list has: all, of a kind, or with a changed attribute (`=NAME`)."""
+        """The number of differences in a list: all, one kind, or with a changed attribute (`=NAME`)."""
         if name == ALL or name in KINDS:
             size: int = getattr(self.counts, name)
             return size
         return self.counts.attributes.get(name.removeprefix("="), 0)
 
     def numbers(self, name: str, at: int, count: int) -> list[int]:
-        """The numbers among all differences of a part of a list."""
+        """Part of a list, as numbers among all differences."""
         count = min(count, self.size_of(name) - at)
         if count <= 0:
             return []
@@ -213,7 +213,7 @@ class SnapshotComparison:
         return found[start : start + count]
 
     def rows(self, numbers: Sequence[int]) -> Iterator[DifferenceRow]:
-        """Differences by their numbers, with both items, which may be large: one after the other."""
+        """Differences by number, one after the other, because their items may be large."""
         chunks: dict[int, list[_DifferenceKey]] = {}
         for number in numbers:
             if not 0 <= number < self.counts.all:
@@ -227,7 +227,7 @@ class SnapshotComparison:
             yield DifferenceRow(number, entry.kind, entry.key, before, after)
 
     def find(self, name: str, text: str, at: int, most: int) -> int | None:
-        """The place in a list, from `at` on, of the first key that has a text; None if none of `most` has it."""
+        """The position in a list, from `at` on, of the first key that contains a text; None if none of `most` does."""
         end = min(self.size_of(name), at + most)
         for start in range(at, end, _NUMBERS_A_CHUNK):
             numbers = self.numbers(name, start, min(_NUMBERS_A_CHUNK, end - start))
@@ -268,7 +268,7 @@ def _chunk_key(name: str, number: int) -> Item:
 
 
 class _Kept:
-    """The items of the present that differ, copied into the comparison's file."""
+    """Copies the current items that differ into the comparison's file."""
 
     def __init__(self, database: Database, definition: TableDefinition) -> None:
         database.execute("CreateTable", keys_alone(definition, NOW))
@@ -285,7 +285,7 @@ class _Kept:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is left."""
+        """Write the remaining items."""
         self._writer.write([put(item) for item in self._items])
         self._items, self._size = [], 0
 
@@ -304,7 +304,7 @@ def _items(side: Side) -> int:
 
 @contextmanager
 def _frozen(side: Side) -> Iterator[Iterator[list[Entry]]]:
-    """The pages of one side, as it is now."""
+    """The pages of a snapshot of one side."""
     if side.table is None:
         yield iter(())
         return

@@ -1,4 +1,4 @@
-"""The entities and access patterns of a model, described for forms: fields, keys, parameters in the key's order."""
+"""Describes a model's entities and access patterns for forms: fields, keys, parameters in the key's order."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _pattern(schema: EntitySchema, key: Any) -> dict[str, Any]:
 
 
 def _form(slot: Any) -> list[list[str | None]]:
-    """A key attribute's parts: literals, and the names of components."""
+    """The parts of a key attribute: literals, and the names of components."""
     template = getattr(slot, "template", None)
     if template is None:
         return [[f"{{{slot.field.name}}}", slot.field.name]]
@@ -92,8 +92,8 @@ def _type(annotation: Any) -> str:
     return getattr(annotation, "__name__", None) or str(annotation).replace("typing.", "")
 
 
-class AskedPattern(NamedTuple):
-    """A pattern with its parameters, as text: `=` for the first components, and one range on the next."""
+class PatternRequest(NamedTuple):
+    """A pattern with its parameters as text: `=` for the first components, and a range on the next one."""
 
     entity: str
     pattern: str
@@ -104,8 +104,8 @@ class AskedPattern(NamedTuple):
     descending: bool = False
 
 
-def answer(table: Table, asked: AskedPattern) -> dict[str, Any]:
-    """The Query that a pattern sends, and the Python that asks for it. Raises `UsageError` as the model does."""
+def answer(table: Table, asked: PatternRequest) -> dict[str, Any]:
+    """The Query that a pattern sends, and its Python code. Raises the model's `UsageError`."""
     schema = table.entity_of(asked.entity)
     if schema is None or asked.pattern not in schema.keys:
         raise UsageError(f"table {table.name!r} has no pattern {asked.entity}.{asked.pattern}")
@@ -140,7 +140,7 @@ def _field(schema: EntitySchema, name: str) -> Any:
 
 
 def _value(field: Any, text: str) -> Any:
-    """The value that a form's text means."""
+    """Parse a form's text as a value of a field."""
     try:
         return TypeAdapter(field.annotation).validate_strings(text)
     except ValidationError as error:
@@ -151,7 +151,7 @@ def _value(field: Any, text: str) -> Any:
 
 
 def _compared(field: Any, operator: str, values: Sequence[Any], name: str) -> tuple[Any, str]:
-    """The condition and its text."""
+    """A condition and its source text."""
     if operator in _COMPARISONS and len(values) == 1:
         return _COMPARISONS[operator](field, values[0]), f"{name} {operator} {values[0]!r}"
     if operator == "between" and len(values) == 2:

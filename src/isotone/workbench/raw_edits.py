@@ -1,4 +1,4 @@
-"""What breaks when an entity's item is written attribute by attribute, without its model: the page warns of it."""
+"""Warnings for edits without the model: what breaks when an entity's item is changed attribute by attribute."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from isotone.model import EntitySchema
 
 
 def described(schema: EntitySchema) -> dict[str, Any]:
-    """The consequences of a change of each attribute, of any change, and of a deletion, as sentences."""
+    """The consequences, as sentences, of changing each attribute, of any change, and of a deletion."""
     return {
         "attributes": _of_attributes(schema),
         "always": _of_any_change(schema),

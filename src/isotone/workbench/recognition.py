@@ -1,8 +1,7 @@
-"""Which entity an item is, and the components of its keys: by a loaded model, or by one inferred from the table.
+"""Recognizes the entity of an item and the components of its keys, by a loaded or an inferred model.
 
-A table without a model gets one: `isotone.inference` reads a sample, and finds the kinds of items and the forms of
-their keys. So a key is always taken apart by the codecs that would write it. A key of no known form is divided at its
-separators.
+For a table without a model, `isotone.inference` reads a sample, and finds the kinds of items and the forms of their
+keys. So a key is always parsed by the codecs that would write it. A key of unknown form is divided at its separators.
 """
 
 from __future__ import annotations
@@ -16,26 +15,26 @@ from isotone.inference import Inferred, infer
 from isotone.model import EntitySchema, Store, Table, entity_of_item
 
 SAMPLE: Final = 1_000
-SAMPLE_ELSEWHERE: Final = 300  # items of an engine elsewhere, which may charge for them
+SAMPLE_ELSEWHERE: Final = 300  # items; few, because an engine elsewhere may charge for them
 
-_FEW: Final = 100  # items; a model of fewer is inferred again after a change
+_FEW: Final = 100  # items; a model that was inferred from fewer is inferred again after a change
 
 _PARTS: Final = re.compile(r"([#|/:]+)")
 _WORD: Final = re.compile(r"[~!]?[A-Z][A-Z_]*")
 
 Segment = tuple[str, str | None, str | None]
-"""A part of a stored key: its text, the name of its component (None: a literal), its value if that differs."""
+"""A part of a stored key: its text, the name of its component (None: a literal), and its value if that differs."""
 
 
 class Recognized(NamedTuple):
-    """What is known of an item: the name of its entity, and the parts of each of its key attributes."""
+    """The name of an item's entity, and the parts of each of its key attributes."""
 
     entity: str | None
     keys: dict[str, list[Segment]]
 
 
 class Recognition:
-    """The models of one engine's tables. Inference is done once for each table, when it is first asked for."""
+    """The models of one engine's tables. Each table's model is inferred once, when it is first needed."""
 
     def __init__(
         self, store: Callable[[], Store], tables: Sequence[Table], *, sample: int = SAMPLE
@@ -46,7 +45,7 @@ class Recognition:
         self._inferred: dict[str, tuple[Table | None, Inferred | None]] = {}
 
     def is_ready(self, table: str) -> bool:
-        """Whether the table's model is there; otherwise `model_of` takes a while."""
+        """Whether the table's model is ready; otherwise `model_of` takes a while."""
         return table in self._loaded or table in self._inferred
 
     def is_loaded(self, table: str) -> bool:
@@ -54,7 +53,7 @@ class Recognition:
         return table in self._loaded
 
     def model_of(self, table: str) -> Table | None:
-        """The loaded or the inferred model of a table; None if its items have no form that could be found."""
+        """The loaded or inferred model of a table; None if no model could be inferred."""
         if table in self._loaded:
             return self._loaded[table]
         if table not in self._inferred:
@@ -62,17 +61,17 @@ class Recognition:
         return self._inferred[table][0]
 
     def inferred(self, table: str) -> Inferred | None:
-        """What was inferred of a table, if it was."""
+        """The result of a table's inference, if there was one."""
         self.model_of(table)
         return self._inferred.get(table, (None, None))[1]
 
     def knows_little(self, table: str) -> bool:
-        """Whether no model was found, or one in so few items that another item may change it."""
+        """Whether no model was found, or one from so few items that another item may change it."""
         model, inferred = self._inferred.get(table, (None, None))
         return inferred is not None and (model is None or inferred.items < _FEW)
 
     def forget(self, table: str) -> None:
-        """Infer the table's model again when it is next asked for."""
+        """Infer the table's model again when it is next needed."""
         self._inferred.pop(table, None)
 
     def _infer(self, table: str) -> tuple[Table | None, Inferred | None]:
@@ -99,13 +98,13 @@ class Recognition:
         }
 
     def recognize(self, table: str, attributes: Sequence[str], items: Sequence[Any]) -> list[Any]:
-        """For each item its entity, and the parts of these key attributes."""
+        """The entity of each item, and the parts of these key attributes."""
         model = self.model_of(table)
         return [recognized(model, attributes, item) for item in items]
 
 
 def recognize_without_model(attributes: Sequence[str], items: Sequence[Any]) -> list[Any]:
-    """For each item the parts of these key attributes, as their separators divide them."""
+    """The parts of these key attributes of each item, divided at separators."""
     return [recognized(None, attributes, item) for item in items]
 
 
@@ -140,16 +139,16 @@ def _by_schema(schema: EntitySchema, item: Mapping[str, Any]) -> list[tuple[str,
 
 
 def _shown(segment: Any) -> Segment:
-    """A segment, with its value where that is not what the key shows."""
+    """A segment, with its value if the key shows another text."""
     if segment.field is None:
         return segment.text, None, None
-    value = getattr(segment.value, "value", segment.value)  # of an enum
+    value = getattr(segment.value, "value", segment.value)  # the value of an enum's member
     text = str(value)
     return segment.text, segment.field, None if text == segment.text else text
 
 
 def by_separators(name: str, value: Mapping[str, Any]) -> list[Segment]:
-    """The parts of a key of no known form: words in capitals are literals, what is between separators components."""
+    """The parts of a key of unknown form: words in capitals are literals, other texts between separators components."""
     text = value.get("S")
     if text is None:
         ((_, other),) = value.items()

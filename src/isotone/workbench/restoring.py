@@ -1,8 +1,9 @@
-"""Puts items back to an earlier state, each on the condition that it is still as the comparison found it.
+"""Restores items to an earlier state, each on the condition that it is unchanged since the comparison.
 
-What somebody has written meanwhile is not lost: such an item is left alone and reported. Undo is the same in the other direction.
-Only the attributes that differ are written, so others that were added meanwhile stay. What is deleted, or has more changes than
-fit into an update, is read before: no condition can say that an item has no other attributes.
+An item that another program has written meanwhile is left alone and reported. Undo is the same in the other direction.
+Only differing attributes are written, so attributes that were added meanwhile stay. An item that will be deleted, or
+that has more changes than fit into an update, is read first, because no condition can say that an item has no other
+attributes.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ from isotone.tables.scan import json_length
 from isotone.tables.threads import in_threads
 from isotone.values.types import Item
 
-_TOGETHER: Final = 100  # writes of a database in this process that are committed at once
-_BYTES: Final = 4 << 20  # of their items
-_AT_ONCE: Final = 8  # writes to an engine elsewhere
-_TESTED: Final = 90  # attributes; the service takes 300 operators in a condition, and 4 KB of text
+_TOGETHER: Final = 100  # writes that a database in this process commits at once
+_BYTES: Final = 4 << 20  # bytes of their items
+_AT_ONCE: Final = 8  # parallel writes to an engine elsewhere
+_TESTED: Final = 90  # attributes; a condition may have 300 operators, and 4 KB of text
 
 _encode: Final = msgspec.json.Encoder().encode
 
 Write = tuple[str, dict[str, Any]]
 Outcome = bool | BaseException
-"""Whether a change was made, or what prevented that."""
+"""Whether a change was made, or the error that prevented it."""
 
 
 class ItemToRestore(NamedTuple):
-    """An item to write: its number, its key, what it should be now, and what it shall be; None where there is no item."""
+    """An item to write: its number, its key, its current and its wanted state; None stands for no item."""
 
     number: int
     key: Item
@@ -46,9 +47,9 @@ class ItemToRestore(NamedTuple):
 def write_changes(
     backend: Backend, table: str, changes: Iterable[ItemToRestore], pace: Pace
 ) -> Iterator[list[tuple[ItemToRestore, bool]]]:
-    """Write changes, some at a time; yields them with whether they were made. The others were changed by somebody else.
+    """Write changes in groups; yields each with True, or with False if another program has changed the item.
 
-    An error is raised after the changes that were made beside it.
+    An error is raised after the other changes of its group.
     """
     send = _sender(_Target(backend, table, pace))
     for part in _parts(changes):
@@ -107,7 +108,7 @@ def _differing(change: ItemToRestore) -> Mapping[str, Any]:
 
 
 class _Terms:
-    """The condition of a write, with the names and values that it uses."""
+    """The condition of a write, and the names and values that it uses."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -123,7 +124,7 @@ class _Terms:
         self._tests.append(text)
 
     def expect(self, attribute: str, value: Any) -> None:
-        """Test that an attribute has this value; None: that it is absent."""
+        """Test that an attribute has this value, or (None) that it is absent."""
         name = self.name(attribute)
         self.test(
             f"attribute_not_exists({name})" if value is None else f"{name} = {self._value(value)}"
@@ -141,7 +142,7 @@ class _Terms:
         return " ".join([*parts, f"REMOVE {', '.join(gone)}"] if gone else parts)
 
     def members(self) -> dict[str, Any]:
-        """The members of a request."""
+        """The members of the request."""
         found: dict[str, Any] = {
             "ConditionExpression": " AND ".join(self._tests),
             "ExpressionAttributeNames": {text: name for name, text in self._names.items()},
@@ -162,12 +163,12 @@ class _Target(NamedTuple):
     pace: Pace
 
     def item(self, key: Item) -> Item | None:
-        """An item as it is now."""
+        """The current item."""
         request = {"TableName": self.table, "Key": key, "ConsistentRead": True}
         return self.pace.execute(self.backend, "GetItem", request).get("Item")
 
     def was_changed(self, change: ItemToRestore) -> bool:
-        """Whether somebody has changed an item, where the condition of the write would not notice it."""
+        """Whether an item has changed in a way that the condition of the write does not detect."""
         if change.present is None:
             return False
         if change.wanted is not None and len(_differing(change)) <= _TESTED:
@@ -175,10 +176,10 @@ class _Target(NamedTuple):
         return not _is_same(self.item(change.key), change.present)
 
     def outcome(self, change: ItemToRestore, answer: object) -> Outcome:
-        """What became of a change that was answered so; None: it was not sent."""
+        """The outcome of a change, given the answer to its write; None: it was not sent."""
         if answer is not None and not isinstance(answer, ConditionalCheckFailedException):
             return answer if isinstance(answer, Exception) else True
-        try:  # a request that was sent again finds its own change
+        try:  # a request that was sent twice finds its own change
             return _is_same(self.item(change.key), change.wanted)
         except IsotoneError as error:
             return error

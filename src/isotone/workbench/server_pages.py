@@ -1,6 +1,6 @@
-"""The `/metrics` and `/hotkeys` of a server of Isotone elsewhere, which the page itself may not ask.
+"""Reads `/metrics` and `/hotkeys` of an Isotone server elsewhere, which the browser may not request.
 
-The page asks the server that serves it without this. Proxies and certificates are those of every other request.
+The page requests those of its own server directly. Proxies and certificates are those of every other request.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _OURS: Final = {"metrics": b"isotone_requests_total", "hotkeys": b'"looked_at"'}
 
 
 def server_page(target: str, name: str) -> dict[str, Any]:
-    """The text of one of its pages; or None, and why there is none."""
+    """The text of one of the pages, or None with the reason."""
     try:
         endpoint = endpoint_of(without_engine(whole(target))[0], credentials=PLACEHOLDER)
     except UsageError:

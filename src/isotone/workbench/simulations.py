@@ -1,7 +1,4 @@
-"""The simulation of a loaded workload: it runs once, and is forecast for each size and division.
-
-It runs when it is first asked for.
-"""
+"""Simulates a loaded workload: it runs once, when it is first needed, and is forecast for each size and division."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from isotone.tables.threads import in_thread
 if TYPE_CHECKING:
     from isotone.advisor.simulation import Forecast, Workload
 
-_PATIENCE: Final = 0.3  # seconds that an answer waits for the run
+_ANSWER_WAIT: Final = 0.3  # seconds that an answer waits for the run
 _MOST_SIZE: Final = 10**12
 _MOST_SHARDS: Final = 1_000
 _PLACES: Final = 6
@@ -24,7 +21,7 @@ _KEYS: Final = 10
 
 
 class Simulations:
-    """What one workload does at any size; None: no workload is loaded."""
+    """Forecasts of one workload at any size; None: no workload is loaded."""
 
     def __init__(self, workload: Workload | None) -> None:
         self._workload = workload
@@ -32,13 +29,13 @@ class Simulations:
         self._done = ("", 0, 0)
 
     async def simulation(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The forecast for `{"size", "shards"}`, or how far the run is."""
+        """The forecast for `{"size", "shards"}`, or the progress of the run."""
         if self._workload is None:
             return {"workload": None}
         size, shards = _size(given.get("size")), _shards(given.get("shards") or {})
         if self._running is None or (self._running.done() and self._running.exception()):
             self._running = in_thread(self._run, self._workload)
-        done, _ = await asyncio.wait([self._running], timeout=_PATIENCE)
+        done, _ = await asyncio.wait([self._running], timeout=_ANSWER_WAIT)
         if not done:
             what, calls, of = self._done
             return {"running": {"what": what, "done": calls, "of": of}}

@@ -1,14 +1,14 @@
-"""Paths of the browser → answers: the page and its files, and the calls of its API.
+"""Answers the browser's requests: the page and its files, and the calls of its API.
 
     GET  /                        with Accept: text/html, a redirect to the page
     GET  /workbench/              the page
     GET  /workbench/assets/…      its files; their names have a hash of the content, so browsers keep them
     POST /workbench/api/NAME      a call, JSON to JSON (`calls`)
 
-The page may load and call its own origin only, and run only its own files: no inline script, no `eval`. A call must
-have the header `X-Isotone-Workbench`, which a page of another origin can send only after a preflight, and none is ever
-granted. What answers them is imported when the page is first asked for, so that a server starts as fast without it.
-Calls are answered with status 200, errors too: `{"error": {…}}` is a value that the page shows.
+The page may load and call only its own origin, and run only its own files: no inline script, no `eval`. A call must
+have the header `X-Isotone-Workbench`; a page of another origin can send it only after a preflight, which is never
+granted. The modules behind the calls are imported when the page is first requested, so that a server starts as fast
+without them. Calls are answered with status 200, even errors: `{"error": {…}}` is a value that the page shows.
 """
 
 from __future__ import annotations
@@ -55,9 +55,8 @@ _SECURITY: Final[tuple[Header, ...]] = (
 )
 _FOREVER: Final = b"public, max-age=31536000, immutable"
 _COMPRESSED: Final = (".js", ".css", ".html", ".svg", ".json")
-_WORTH_COMPRESSING: Final = (
-    1 << 20
-)  # bytes of an answer; loopback carries less faster than it is compressed
+# Bytes of an answer. Compressing a smaller one takes longer than sending it on loopback.
+_WORTH_COMPRESSING: Final = 1 << 20
 
 _UNKNOWN: Final = PlainResponse(
     404,
@@ -107,7 +106,7 @@ class Workbench:
         self._loading: asyncio.Future[WorkbenchCalls] | None = None
 
     def __call__(self, visit: Visit) -> Answering | None:
-        """Who answers a visit: a method of this site, or None for a path of others."""
+        """The method that answers a visit; None for a path outside of the workbench."""
         path = visit.path.decode("latin-1")
         if path == "/" and visit.method == b"GET":
             accepted = visit.headers.get(b"accept", b"")
@@ -145,14 +144,14 @@ class Workbench:
         return PlainResponse(200, found.read_bytes(), headers=headers)
 
     def _look_again(self) -> dict[str, Path]:
-        """The built files by their paths: no other path is ever opened. A build while the server runs is found."""
+        """Find the built files by path, even those of a new build; no other path is ever opened."""
         self._files = {
             path.relative_to(FILES).as_posix(): path for path in FILES.rglob("*") if path.is_file()
         }
         return self._files
 
     def _calls(self) -> asyncio.Future[WorkbenchCalls]:
-        """What answers the calls."""
+        """The object that answers the calls."""
         if self._loading is None:
             self._loading = in_thread(_load, self._source)
         return self._loading

@@ -1,11 +1,11 @@
-"""Where the snapshots of an engine are: a folder with an Isotone file and a description for each.
+"""The folder of an engine's snapshots: an Isotone file and a description for each.
 
     20261123-003512-before-the-migration-4f2a.db       its tables: keys and items, without indexes
     20261123-003512-before-the-migration-4f2a.json     its name, its time, the definitions of its tables
 
-A snapshot is complete when its description is there. A file without one is being written, or compared, by the process that
-has locked its `.lock`; if nobody has, that process was killed, and the file is deleted. A database without a lock is none of
-these, and stays.
+A snapshot is complete when its description exists. A file without one is being written, or compared, by the process
+that has locked its `.lock`; if no process has, that one was killed, and the file is deleted. Databases without a lock
+file are not ours, and stay.
 """
 
 from __future__ import annotations
@@ -32,22 +32,23 @@ from isotone.moving.table_making import TableDefinition
 from isotone.tables.job_state import locked
 
 _FORM: Final = 1
-_ID: Final = re.compile(r"[0-9a-z-]{1,100}")
+_ID: Final = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-z-]{1,80}")
 _TEMPORARY: Final = "isotone_snapshots_"
 _OWNER: Final = "owner.lock"
-_OLD: Final = 60.0  # seconds after which a folder of a process that has ended is deleted
+_OLD: Final = 60.0  # seconds before the folder of an ended process is deleted
 
 
 class SnapshotTable(msgspec.Struct, frozen=True):
-    """One table of a snapshot: what it was, how many items it had, and their size."""
+    """One table of a snapshot: its definition, its number of items, and their size. `identity` is that of its copy."""
 
     definition: TableDefinition
     items: int
     bytes: int
+    identity: str = ""
 
 
 class SnapshotFile(msgspec.Struct, frozen=True):
-    """What is known of a snapshot without opening its file. `is_moment`: all of it is of one moment, `began`."""
+    """The description of a snapshot. `is_moment`: all items are as of one moment, `began`."""
 
     id: str
     name: str
@@ -64,14 +65,14 @@ _decode: Final = msgspec.json.Decoder(SnapshotFile).decode
 
 
 class SnapshotFolder:
-    """The snapshots in one folder, which is made with the first of them."""
+    """The snapshots in one folder, which is created with the first snapshot."""
 
     def __init__(self, path: Path, *, is_temporary: bool = False) -> None:
         self.path = path
         self.is_temporary = is_temporary
 
     def all(self) -> tuple[list[SnapshotFile], list[str]]:
-        """The snapshots, the newest first; and the names of descriptions that cannot be read."""
+        """The snapshots, the newest first, and the names of unreadable descriptions."""
         self.sweep()
         found, unreadable = list[SnapshotFile](), list[str]()
         for file in self.path.glob("*.json"):
@@ -84,7 +85,7 @@ class SnapshotFolder:
         return sorted(found, key=lambda each: each.began, reverse=True), sorted(unreadable)
 
     def find(self, identity: str) -> SnapshotFile:
-        """A snapshot by its id; raises `UsageError` if it does not exist any more."""
+        """A snapshot by its id; raises `UsageError` if it no longer exists."""
         try:
             return _decode(self._file(identity, ".json").read_bytes())
         except FileNotFoundError:
@@ -101,12 +102,12 @@ class SnapshotFolder:
         return self._file(identity, ".db")
 
     def size(self, identity: str) -> int:
-        """The bytes that a snapshot takes on the disk."""
+        """The bytes of a snapshot on the disk."""
         return sum(file.stat().st_size for file in self._files(identity) if file.exists())
 
     @contextmanager
     def draft(self, identity: str) -> Iterator[Path]:
-        """A new Isotone file, which is deleted at the end of the block, unless it became a snapshot by `keep`."""
+        """A new Isotone file, which is deleted at the end of the block unless `keep` turned it into a snapshot."""
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.sweep()
         lock = self._file(identity, ".lock")
@@ -116,12 +117,12 @@ class SnapshotFolder:
         finally:
             if not self._file(identity, ".json").exists():
                 self._unlink(identity)
-            with suppress(OSError):  # Windows does not delete an open file
+            with suppress(OSError):  # Windows cannot delete an open file
                 lock.unlink(missing_ok=True)
             held.close()
 
     def keep(self, snapshot: SnapshotFile) -> None:
-        """Make a draft a snapshot: it and its description are on the disk when this returns."""
+        """Turn a draft into a snapshot: it and its description are on the disk when this returns."""
         _sync(self.file(snapshot.id))
         description = self._file(snapshot.id, ".json")
         new = description.with_suffix(".new")
@@ -130,15 +131,17 @@ class SnapshotFolder:
         new.replace(description)
 
     def delete(self, identity: str) -> None:
-        """Delete a snapshot; its description first, so that a killed process leaves no half of it."""
+        """Delete a snapshot, its description first, so that a killed process leaves no incomplete snapshot."""
         self.find(identity)
         self._file(identity, ".json").unlink(missing_ok=True)
         self._unlink(identity)
 
     def sweep(self) -> None:
-        """Delete what killed processes have left: drafts, which have a lock. Other databases in the folder are somebody else's."""
+        """Delete drafts of killed processes, which have a lock file. Other databases in the folder are left alone."""
         for file in self.path.glob("*.db"):
-            if file.with_suffix(".json").exists() or not file.with_suffix(".lock").exists():
+            if not _ID.fullmatch(file.stem) or not file.with_suffix(".lock").exists():
+                continue
+            if file.with_suffix(".json").exists():
                 continue
             with suppress(InProgress, UsageError), locked(file.with_suffix(".lock")):
                 if not file.with_suffix(".json").exists():  # it may have been completed just now
@@ -146,7 +149,7 @@ class SnapshotFolder:
                 file.with_suffix(".lock").unlink(missing_ok=True)
 
     def free(self) -> int:
-        """The bytes that are free on the disk of the folder."""
+        """The free bytes on the disk of the folder."""
         there = next(each for each in (self.path, *self.path.parents) if each.exists())
         return shutil.disk_usage(there).free
 
@@ -164,14 +167,14 @@ class SnapshotFolder:
 
 
 def new_id(name: str) -> str:
-    """The id of a new snapshot: its time, then as much of its name as a file's name may have."""
+    """The id of a new snapshot: its time, then as much of its name as a file name may have."""
     words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40].strip("-")
     parts = [f"{datetime.now():%Y%m%d-%H%M%S}", words, secrets.token_hex(2)]
     return "-".join(part for part in parts if part)
 
 
 def folder_for(target: str, *, remote: bool) -> SnapshotFolder:
-    """The folder of an engine: beside its file; that of a server with the user's data; of memory a temporary one."""
+    """The folder of an engine: beside a file, in the user's data for a server, temporary for memory."""
     if remote:
         words = re.sub(r"[^a-z0-9]+", "-", target.lower()).strip("-")[:60]
         mark = blake2b(target.encode(), digest_size=4).hexdigest()
@@ -189,7 +192,7 @@ def _data_folder() -> Path:
 
 
 class _TemporaryFolder(SnapshotFolder):
-    """A folder that is made when it is needed, and deleted when nobody has this object any more, or the process ends."""
+    """A folder that is created when needed, and deleted when this object is dropped or the process ends."""
 
     def __init__(self) -> None:
         name = f"{_TEMPORARY}{secrets.token_hex(6)}"
@@ -209,13 +212,13 @@ class _TemporaryFolder(SnapshotFolder):
 
 def _remove(folder: Path, owner: BinaryIO) -> None:
     owner.close()
-    shutil.rmtree(folder, ignore_errors=True)  # what is left is deleted by the next process
+    shutil.rmtree(folder, ignore_errors=True)  # the next process deletes the rest
 
 
 def _sweep_temporary() -> None:
     """Delete the temporary folders of processes that were killed."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_TEMPORARY}*"):
-        with suppress(OSError, InProgress):  # of another user, or in use
+        with suppress(OSError, InProgress):  # it belongs to another user, or is in use
             is_ours = (folder / _OWNER).is_file() and not folder.is_symlink()
             if is_ours and time.time() - folder.stat().st_mtime > _OLD:
                 locked(folder / _OWNER).close()

@@ -1,8 +1,8 @@
-"""The calls about snapshots: take one, list them, compare a table with one, page through what differs, put it back.
+"""The calls about snapshots: take and list them, compare a table with one, page through differences, restore items.
 
-Snapshots are files (`snapshot_folder`), made by `snapshot_taking`. A comparison is kept with its file until newer ones take its
-place, or the workbench ends; `restoring` writes what it found back, and undoes that. Taking and comparing write nothing to
-the engine, so safe mode allows them. The page never names a path.
+Snapshots are files (`snapshot_folder`), made by `snapshot_taking`. A comparison and its file are kept until newer ones
+replace it, or the workbench ends. `restoring` restores the items that differ, and undoes that. Taking and comparing
+write nothing to the engine, so safe mode allows them. The page never names a path.
 """
 
 from __future__ import annotations
@@ -45,23 +45,29 @@ from isotone.workbench.snapshot_folder import (
     folder_for,
     new_id,
 )
-from isotone.workbench.snapshot_taking import copy_tables, is_moment, open_file, take
+from isotone.workbench.snapshot_taking import (
+    check_is_of,
+    copy_tables,
+    is_moment,
+    open_file,
+    take,
+)
 from isotone.workbench.source import Call, Source
 
-_KEPT: Final = 4  # comparisons with their files
+_KEPT: Final = 4  # comparisons that are kept with their files
 _MOST_ROWS: Final = 200
-_SUMMARY: Final = 6  # attributes of a row
+_SUMMARY: Final = 6  # attributes in a row's summary
 _TEXT: Final = 120
 _REFUSED_SHOWN: Final = 20
-_SEARCHED: Final = 100_000  # keys by one call
+_SEARCHED: Final = 100_000  # keys that one call searches
 _LOOK: Final = 0.02
-_PATIENCE: Final = 0.5  # seconds that an answer waits for a job, which is short as a rule
+_ANSWER_WAIT: Final = 0.5  # seconds that an answer waits for a job, because most are short
 _NAME: Final = 100
 _OVER: Final = ("failed", "stopped")
 
 Answer = dict[str, Any]
 Names = tuple[str, str, str]
-"""What is compared: a snapshot, another one or `now`, and the table."""
+"""The sides of a comparison: a snapshot, another one or `now`, and the table."""
 
 
 @dataclass(kw_only=True)
@@ -74,19 +80,19 @@ class _Taking(Job[None]):
 
 @dataclass(kw_only=True)
 class _PutBack(Job[None]):
-    """Items that are being put back, or the undoing of that."""
+    """The restoring of items, or its undoing."""
 
     undo: bool
     written: int = 0
     refused: int = 0
     refused_first: list[tuple[int, str]] = field(default_factory=list)
-    """The numbers and the keys of the first of them."""
+    """The numbers and keys of the first refused items."""
     notes: list[str] = field(default_factory=list)
 
 
 @dataclass(kw_only=True, eq=False)
 class _OpenComparison(Job[SnapshotComparison]):
-    """A comparison with all that is open for it."""
+    """A comparison with its open files."""
 
     id: int
     names: Names
@@ -119,14 +125,14 @@ class _OpenComparison(Job[SnapshotComparison]):
         return self.is_running or (self.put_back is not None and self.put_back.is_running)
 
     def close(self) -> None:
-        """Close its files, and delete its own."""
+        """Close its files, and delete its own file."""
         with self.reading:
             self.result = None
             self.files.close()
 
 
 class Snapshots:
-    """The snapshots of one workbench; `calls` are what the page asks."""
+    """The snapshots of one workbench; `calls` are the calls of the page."""
 
     def __init__(
         self,
@@ -172,7 +178,7 @@ class Snapshots:
     # Snapshots
 
     async def snapshots(self, given: Mapping[str, Any]) -> Answer:
-        """All snapshots, and where they are."""
+        """All snapshots, and their folder."""
         return await in_thread(self._listed)
 
     async def take(self, given: Mapping[str, Any]) -> Answer:
@@ -189,14 +195,14 @@ class Snapshots:
             raise UsageError("a snapshot is being taken already; wait for it, or stop it")
         taking = self._taking = _Taking(id=new_id(name), name=name)
         taking.start(self._take, taking, tables)
-        return await _soon(taking, lambda: _status_of_taking(taking))
+        return await _after_a_while(taking, lambda: _status_of_taking(taking))
 
     async def taking(self, given: Mapping[str, Any]) -> Answer:
-        """How far the snapshot is that is being taken, or was last."""
+        """The progress of the current or the last snapshot."""
         return {"taking": None if self._taking is None else _status_of_taking(self._taking)}
 
     async def stop(self, given: Mapping[str, Any]) -> Answer:
-        """Stop the snapshot that is being taken; nothing is left of it."""
+        """Stop the snapshot that is being taken; nothing of it is kept."""
         if self._taking is not None:
             self._taking.stop.set()
         return {}
@@ -265,7 +271,7 @@ class Snapshots:
     async def comparison(self, given: Mapping[str, Any]) -> Answer:
         """A comparison of a table: `{"from", "to", "table"}`, where `to` is a snapshot or `now`.
 
-        `start` begins it, and `again` begins it from the start. Without them, its status is returned, if there is one.
+        `start` begins the comparison, `again` repeats it. Without them, returns the status of an existing one.
         """
         names = (_text(given, "from"), _text(given, "to"), _text(given, "table"))
         found = self._compared.get(names)
@@ -279,10 +285,10 @@ class Snapshots:
         if found is None:
             return {"comparison": None}
         shown = found
-        return await _soon(shown, lambda: {"comparison": _status_of_comparison(shown)})
+        return await _after_a_while(shown, lambda: {"comparison": _status_of_comparison(shown)})
 
     async def rows(self, given: Mapping[str, Any]) -> Answer:
-        """A part of what differs: `{"id", "list", "at", "count"}`; a list is all, a kind, or `=ATTRIBUTE`."""
+        """Part of a list of differences: `{"id", "list", "at", "count"}`; a list is all, a kind, or `=ATTRIBUTE`."""
         compared = self._ready(given)
         name, at, count = _list(given), _number(given, "at"), _number(given, "count")
 
@@ -312,7 +318,7 @@ class Snapshots:
         return await in_thread(_reading, compared, read)
 
     async def find(self, given: Mapping[str, Any]) -> Answer:
-        """The next difference in whose key a text is: `{"id", "list", "text", "at"}`; searches some 100,000 keys at once."""
+        """The next difference whose key contains a text, among 100,000 keys: `{"id", "list", "text", "at"}`."""
         compared = self._ready(given)
         name, at = _list(given), _number(given, "at")
         text = _text(given, "text").lower()
@@ -325,7 +331,7 @@ class Snapshots:
         return await in_thread(_reading, compared, read)
 
     async def stop_comparison(self, given: Mapping[str, Any]) -> Answer:
-        """Stop a comparison, or what is being put back: `{"id"}`."""
+        """Stop a comparison, or a restoring: `{"id"}`."""
         compared = self._known(given)
         if compared.is_running:
             compared.stop.set()
@@ -334,7 +340,7 @@ class Snapshots:
         return {}
 
     def _new(self, names: Names) -> tuple[_OpenComparison, list[_OpenComparison]]:
-        """A new comparison, in the place of the former one or of the oldest; and those that are to be closed."""
+        """A new comparison, which replaces the same one or the oldest; and the comparisons that must be closed."""
         replaced = self._compared.get(names)
         if replaced is None and len(self._compared) >= _KEPT:
             replaced = next((each for each in self._compared.values() if not each.is_busy), None)
@@ -348,7 +354,7 @@ class Snapshots:
         return compared, over
 
     def _retire(self, compared: _OpenComparison) -> list[_OpenComparison]:
-        """Take a comparison from the list; what some have put back last can be undone. Returns those that are to be closed."""
+        """Remove a comparison, unless its last restoring can still be undone; returns those that must be closed."""
         del self._compared[compared.names]
         if compared.put_back is None:
             return [compared]
@@ -411,11 +417,14 @@ class Snapshots:
 
     def _side(self, files: ExitStack, identity: str, table: str | None) -> Side:
         file = self._folder.file(identity)
-        if not file.is_file() or not file.stat().st_size:  # opening it would make an empty database
+        # opening it would create an empty database
+        if not file.is_file() or not file.stat().st_size:
             raise UsageError(
                 f"{file} is missing or empty: delete this snapshot, or put its file back"
             )
-        return Side(files.enter_context(open_file(file)), table)
+        database = files.enter_context(open_file(file))
+        check_is_of(database, self._folder.find(identity).tables)
+        return Side(database, table)
 
     def _known(self, given: Mapping[str, Any]) -> _OpenComparison:
         number = given.get("id")
@@ -434,7 +443,7 @@ class Snapshots:
     # Putting back
 
     async def put_back(self, given: Mapping[str, Any]) -> Answer:
-        """Put items back to what they were: `{"id", "numbers": […]}` or `{"id", "list"}`; with `undo`, the other way."""
+        """Restore items: `{"id", "numbers": […]}` or `{"id", "list"}`; with `undo`, the other way round."""
         self._access.check("PutItem", {})
         compared = self._ready(given)
         if compared.after != NOW:
@@ -446,10 +455,10 @@ class Snapshots:
             raise UsageError(f"numbers={numbers!r} is not a list of numbers of differences")
         job = compared.put_back = _PutBack(undo=given.get("undo") is True)
         job.start(self._put_back, compared, job, numbers and sorted(set(numbers)), name)
-        return await _soon(job, lambda: _status_of_put_back(job))
+        return await _after_a_while(job, lambda: _status_of_put_back(job))
 
     async def put_back_progress(self, given: Mapping[str, Any]) -> Answer:
-        """How far it is: `{"id"}`."""
+        """The progress of restoring: `{"id"}`."""
         job = self._known(given).put_back
         if job is None:
             raise UsageError("nothing was put back in this comparison")
@@ -470,7 +479,7 @@ class Snapshots:
                 plan = plan_table(definition, compared.table, self._capabilities())
                 make_table(backend, plan, sleep=job.stop.wait)
                 job.notes = list(plan.missing)
-                # Also if it is stopped: the next comparison finds a table.
+                # Also after a stop: then the next comparison finds a table.
                 at_the_end.callback(
                     lambda: job.notes.extend(apply_settings(backend, plan, sleep=job.stop.wait))
                 )
@@ -488,7 +497,7 @@ class Snapshots:
 def _changes(
     result: SnapshotComparison, numbers: Sequence[int] | None, name: str, *, undo: bool
 ) -> Iterator[ItemToRestore]:
-    """What is to be written, read in parts."""
+    """The changes to write, read in parts."""
     size = result.size_of(name) if numbers is None else len(numbers)
     for at in range(0, size, _MOST_ROWS):
         part = (
@@ -513,19 +522,19 @@ def _close(comparisons: Sequence[_OpenComparison]) -> None:
 
 
 def _reading(compared: _OpenComparison, read: Callable[[SnapshotComparison], Answer]) -> Answer:
-    """Read of a comparison, which is not closed meanwhile."""
+    """Read from a comparison, which is not closed meanwhile."""
     with compared.reading:
         if compared.result is None:
             raise UsageError("this comparison was closed; compare again")
         return read(compared.result)
 
 
-# What the page gets
+# Answers for the page
 
 
-async def _soon(job: Job[Any], status: Callable[[], Answer]) -> Answer:
-    """The answer after a while, or as soon as the job is over."""
-    until = time.monotonic() + _PATIENCE
+async def _after_a_while(job: Job[Any], status: Callable[[], Answer]) -> Answer:
+    """The answer after a short wait, or as soon as the job is over."""
+    until = time.monotonic() + _ANSWER_WAIT
     while job.is_running and time.monotonic() < until:
         await asyncio.sleep(_LOOK)
     return status()
@@ -554,7 +563,7 @@ def _described(snapshot: SnapshotFile, folder: SnapshotFolder) -> Answer:
 
 
 def _account_of(table: SnapshotTable) -> str:
-    """The account of a table: with other credentials the same address leads to another one."""
+    """The account of a table: with other credentials the same address may lead to another one."""
     parts = table.definition.table.arn.split(":")
     return parts[4] if len(parts) > 4 else ""
 
@@ -594,10 +603,10 @@ def _status_of_put_back(job: _PutBack) -> Answer:
 
 
 def _summary(row: DifferenceRow) -> Answer:
-    """A row in a line: of a changed item what differs, of another one its first attributes."""
+    """A row in one line: the differences of a changed item, the first attributes of any other."""
     attributes = KeyDifference(row.key, row.before, row.after).attributes
     shown = [name for name in attributes if name not in row.key]
-    shown.sort(key=lambda name: name.startswith("_"))  # tags say least
+    shown.sort(key=lambda name: name.startswith("_"))  # tags are the least useful
     return {
         "number": row.number,
         "kind": row.kind,
@@ -608,7 +617,7 @@ def _summary(row: DifferenceRow) -> Answer:
 
 
 def _short(value: AttributeValue | None) -> list[str] | None:
-    """The type of a value, and its beginning as text."""
+    """The type of a value, and the beginning of its text."""
     if value is None:
         return None
     ((code, content),) = value.items()

@@ -1,4 +1,4 @@
-"""What a workbench shows: an engine, its name for people, and how it may be used."""
+"""The engine that a workbench shows: its backend, its name for people, and how it may be used."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ Call = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 class Source(NamedTuple):
     """An engine. `tables` are those of a loaded model; `remote` engines may charge, and may be shared.
 
-    `is_endpoint`: the server of the page has the engine's API, too.
-    `tour` has the calls of a guided tour, if there is one. `workload` is what the page simulates. `snapshots` is the folder
-    of its snapshots, if it is not that of the engine.
+    `is_endpoint`: the page's server also has the engine's API. `tour` has the calls of a guided tour, if there is one.
+    `workload` is the workload that the page simulates. `snapshots` is the folder of its snapshots, if not the default.
     """
 
     backend: Backend

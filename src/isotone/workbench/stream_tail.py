@@ -1,8 +1,8 @@
-"""The changes of a table as they happen: one call returns what is new, or waits a while for something.
+"""Returns the changes of a table as they happen: each call returns new records, or waits a while for some.
 
-The page keeps the position: for each shard the iterator of its next records, and the number of its last record, at which
-it goes on if the iterator has expired. A call without a position begins at the end of the stream, or with `from_start` at
-its beginning.
+The page keeps the position: for each shard the iterator of the next records, and the sequence number of the last
+record, from which it continues if the iterator has expired. A call without a position begins at the end of the stream,
+or with `from_start` at its beginning.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Execute = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 _WAIT: Final = 20.0  # seconds that a call waits for a change
 _PAUSE: Final = 0.2
 _PAGE: Final = 200
-_SHARDS_EVERY: Final = 10.0  # seconds between two looks for new shards
+_SHARDS_EVERY: Final = 10.0  # seconds between two checks for new shards
 
 
 async def next_changes(
@@ -37,7 +37,7 @@ async def next_changes(
     if not iterators:
         kind = "TRIM_HORIZON" if from_start else "LATEST"
         await _add_shards(execute, stream, iterators, kind)
-        if not from_start:  # from here on nothing is missed
+        if not from_start:  # no record is missed from here on
             return {"records": [], "position": {"iterators": iterators, "last": last}}
     end = monotonic() + _WAIT
     looked, pause = monotonic(), _PAUSE  # the pause between two looks while no shard is open
@@ -55,7 +55,7 @@ async def next_changes(
 async def _add_shards(
     execute: Execute, stream: str, iterators: dict[str, str | None], kind: str
 ) -> None:
-    """Begin the shards that are not read yet. A closed one has no new records, so LATEST leaves it out."""
+    """Get iterators for new shards. A closed shard has no new records, so LATEST leaves it out."""
     start: str | None = None
     while True:
         request = {"StreamArn": stream}

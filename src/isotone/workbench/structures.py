@@ -1,8 +1,8 @@
-"""Recognizes the structures that tables hold, and reads them: a ranked set, a leaderboard, a queue, a feed, a worker.
+"""Recognizes the structures in tables and reads them: a ranked set, a leaderboard, a queue, a feed, a worker.
 
-They are found by the tags of their items in the first page of each table. A set and a leaderboard are then read through
-the index that orders them; a queue and a feed are shown as far as that page goes. `is_whole` tells whether it is all, and
-`sample` how many items it may have: of a larger table it may lack shards of a set.
+They are found by the tags of items in the first page of each table. A set and a leaderboard are then read through the
+index that orders them; a queue and a feed are shown as far as that page goes. `is_whole` tells whether the page is the
+whole table, and `sample` how many items it may have; of a larger table, some shards of a set may be missing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_SHARDS: Final = 100
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TAG: Final = "_type"
 
-# The tag of an item → the kind of its structure, and the attribute that has the structure's name.
+# The structure that an item's tag belongs to, and the attribute that has the structure's name.
 _KINDS: Final = {
     "SortedSetMember": ("set", "name"),
     "LeaderboardEntry": ("leaderboard", "group"),
@@ -43,7 +43,7 @@ Answer = dict[str, Any]
 
 
 def structures(backend: Backend, sample: int = SAMPLE) -> Answer:
-    """All structures: kind, table, name, and how many of the `sample` items of each table are theirs.
+    """All structures: kind, table, name, and the number of their items among the `sample` items of each table.
 
     `denied` are tables that may not be scanned.
     """
@@ -70,8 +70,8 @@ def structures(backend: Backend, sample: int = SAMPLE) -> Answer:
     }
 
 
-class _Asked(NamedTuple):
-    """Of which table a structure is asked, and how it is to be ordered."""
+class _StructureRequest(NamedTuple):
+    """The table of a requested structure, and the requested order."""
 
     backend: Backend
     table: str
@@ -89,16 +89,16 @@ def structure(
     *,
     lowest: bool | None = None,
 ) -> Answer:
-    """One structure with its rows, in the order that it is for; raises `UsageError` for items of another form.
+    """One structure with its rows in order; raises `UsageError` for items of another form.
 
-    A set or a leaderboard begins with its highest score, or with its `lowest`. By default a leaderboard begins with the best
-    one, if its entries tell which that is.
+    A set or a leaderboard begins with its highest score, or with its `lowest`. By default a leaderboard begins with its
+    best score, if its entries tell which is best.
     """
     records, is_whole = _page(backend, table, sample)
     mine = [record for record, *rest in _tagged(records) if rest == [kind, name]]
     try:
         view = _VIEWS.get(kind, _nothing) if mine else _nothing
-        answer = view(_Asked(backend, table, now, lowest), mine)
+        answer = view(_StructureRequest(backend, table, now, lowest), mine)
     except (LookupError, TypeError, ValueError, ArithmeticError) as error:
         raise UsageError(
             f"items of {name!r} in {table} have the tag of a {kind}, and not its form: "
@@ -108,7 +108,7 @@ def structure(
     return {**shown, **answer}
 
 
-def _nothing(asked: _Asked, records: list[Record]) -> Answer:
+def _nothing(wanted: _StructureRequest, records: list[Record]) -> Answer:
     return {"rows": []}
 
 
@@ -127,53 +127,58 @@ def _tagged(records: Iterable[Record]) -> Iterable[tuple[Record, str, str]]:
 
 
 def _entries(
-    asked: _Asked, index: str, partition: tuple[str, str], *, beginning: tuple[str, str], most: int
+    wanted: _StructureRequest,
+    index: str,
+    partition: tuple[str, str],
+    *,
+    beginning: tuple[str, str],
+    most: int,
 ) -> list[Record]:
-    """The first entries of a partition of an index, or the last ones, whose sort key begins with a text."""
+    """The first or last entries in a partition of an index whose sort key begins with a text."""
     request: dict[str, Any] = {
-        "TableName": asked.table,
+        "TableName": wanted.table,
         "IndexName": index,
         "KeyConditionExpression": "#p = :p",
         "ExpressionAttributeNames": {"#p": partition[0]},
         "ExpressionAttributeValues": {":p": {"S": partition[1]}},
         "Limit": most,
-        "ScanIndexForward": asked.lowest is True,
+        "ScanIndexForward": wanted.lowest is True,
     }
     if beginning[1]:
         request["KeyConditionExpression"] += " AND begins_with(#s, :s)"
         request["ExpressionAttributeNames"]["#s"] = beginning[0]
         request["ExpressionAttributeValues"][":s"] = {"S": beginning[1]}
-    return list(map(item_from_wire, asked.backend.execute("Query", request)["Items"]))
+    return list(map(item_from_wire, wanted.backend.execute("Query", request)["Items"]))
 
 
-def _set(asked: _Asked, records: list[Record]) -> Answer:
+def _set(wanted: _StructureRequest, records: list[Record]) -> Answer:
     found = [
         entry
         for shard in sorted({str(record["PK"]) for record in records})
         for entry in _entries(
-            asked, "by_score", ("PK", shard), beginning=("score", ""), most=_SHOWN
+            wanted, "by_score", ("PK", shard), beginning=("score", ""), most=_SHOWN
         )
     ]
-    found.sort(key=lambda record: (record["score"], record["member"]), reverse=not asked.lowest)
+    found.sort(key=lambda record: (record["score"], record["member"]), reverse=not wanted.lowest)
     rows = [
         {"rank": rank, "member": record["member"], "score": _plain(record["score"])}
         for rank, record in enumerate(found[:_SHOWN], start=1)
     ]
-    return {"rows": rows, "lowest": asked.lowest is True}
+    return {"rows": rows, "lowest": wanted.lowest is True}
 
 
-def _leaderboard(asked: _Asked, records: list[Record]) -> Answer:
-    """The latest window of a board, of all its shards. The sort key of an entry is its window and its score."""
+def _leaderboard(wanted: _StructureRequest, records: list[Record]) -> Answer:
+    """The latest window of a board, over all shards. An entry's sort key is its window and its score."""
     options = str(records[0]["kind"])
-    if asked.lowest is None:
-        asked = asked._replace(lowest="lowest" in options)
+    if wanted.lowest is None:
+        wanted = wanted._replace(lowest="lowest" in options)
     key = "GSI1PK", "GSI1SK"
     shards = _shards(str(records[0][key[0]]), options)
     newest = [
         entry
         for shard in shards
         for entry in _entries(
-            asked._replace(lowest=False), "GSI1", (key[0], shard), beginning=(key[1], ""), most=1
+            wanted._replace(lowest=False), "GSI1", (key[0], shard), beginning=(key[1], ""), most=1
         )
     ]
     latest = max(str(record["window"]) for record in newest)
@@ -181,10 +186,10 @@ def _leaderboard(asked: _Asked, records: list[Record]) -> Answer:
         entry
         for shard in shards
         for entry in _entries(
-            asked, "GSI1", (key[0], shard), beginning=(key[1], f"{latest}#"), most=_SHOWN
+            wanted, "GSI1", (key[0], shard), beginning=(key[1], f"{latest}#"), most=_SHOWN
         )
     ]
-    entries.sort(key=lambda record: str(record["order"]), reverse=not asked.lowest)
+    entries.sort(key=lambda record: str(record["order"]), reverse=not wanted.lowest)
     rows: list[Answer] = []
     for place, record in enumerate(entries[:_SHOWN], start=1):
         is_tie = rows and record["order"] == entries[place - 2]["order"]
@@ -197,11 +202,11 @@ def _leaderboard(asked: _Asked, records: list[Record]) -> Answer:
                 "count": _plain(record["count"]),
             }
         )
-    return {"rows": rows, "window": latest, "about": options, "lowest": asked.lowest}
+    return {"rows": rows, "window": latest, "about": options, "lowest": wanted.lowest}
 
 
 def _shards(partition: str, options: str) -> list[str]:
-    """The partitions of a board's index, by one of them and the board's options."""
+    """The partitions of a board's index, derived from one of them and the board's options."""
     number = re.search(r"\b(\d+) shards", options)
     if number is None:
         return [partition]
@@ -212,7 +217,7 @@ def _shards(partition: str, options: str) -> list[str]:
 
 
 def _score(record: Record, options: str) -> str:
-    """The score as the board rounds it: half up, to as many digits as it has."""
+    """The score as the board rounds it: half up, to its number of digits."""
     scale = int(re.findall(r"\b\d{1,2}\.(\d{1,2}) digits", options)[0])
     exact = Fraction(record["total"])
     if "average" in options:
@@ -221,10 +226,10 @@ def _score(record: Record, options: str) -> str:
     return _plain(Decimal(units).scaleb(-scale))
 
 
-def _queue(asked: _Asked, records: list[Record]) -> Answer:
+def _queue(wanted: _StructureRequest, records: list[Record]) -> Answer:
     rows = [
         {
-            "state": _state(record, asked.now),
+            "state": _state(record, wanted.now),
             "entry": record["entry"],
             "due": str(record["due"]),
             "attempts": _plain(record["attempts"]),
@@ -235,7 +240,7 @@ def _queue(asked: _Asked, records: list[Record]) -> Answer:
     ]
     counts: Counter[str] = Counter()
     shown = []
-    for row in rows:  # of each state the first, so that many of one hide none of another
+    for row in rows:  # the first of each state, so that many of one do not hide the others
         counts[row["state"]] += 1
         if counts[row["state"]] <= _SHOWN:
             shown.append(row)
@@ -250,7 +255,7 @@ def _state(record: Mapping[str, Any], now: datetime) -> str:
     return "in flight" if record.get("claim") else "delayed"
 
 
-def _feed(asked: _Asked, records: list[Record]) -> Answer:
+def _feed(wanted: _StructureRequest, records: list[Record]) -> Answer:
     newest = sorted(records, key=lambda record: int(record["tick"]), reverse=True)
     return {
         "rows": [
@@ -264,11 +269,11 @@ def _feed(asked: _Asked, records: list[Record]) -> Answer:
     }
 
 
-def _worker(asked: _Asked, records: list[Record]) -> Answer:
-    return worker(asked.backend, asked.table, records, asked.now)
+def _worker(wanted: _StructureRequest, records: list[Record]) -> Answer:
+    return worker(wanted.backend, wanted.table, records, wanted.now)
 
 
-_VIEWS: Final[dict[str, Callable[[_Asked, list[Record]], Answer]]] = {
+_VIEWS: Final[dict[str, Callable[[_StructureRequest, list[Record]], Answer]]] = {
     "set": _set,
     "leaderboard": _leaderboard,
     "queue": _queue,

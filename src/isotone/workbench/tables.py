@@ -1,4 +1,4 @@
-"""The tables of an engine, with their keys, indexes, counts and sizes, as the page lists them."""
+"""Lists the tables of an engine for the page, with keys, indexes, counts and sizes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from isotone.tables.description import (
 )
 from isotone.tables.threads import in_threads
 
-_AT_ONCE: Final = 6  # requests to an engine elsewhere
-MOST: Final = (
-    200  # tables that are described at once; the page asks for others when they are opened
-)
+_AT_ONCE: Final = 6  # parallel requests to an engine elsewhere
+# Tables that are described at first; the page asks for others when they are opened.
+MOST: Final = 200
 
 
 def summaries(backend: Backend, *, remote: bool) -> list[dict[str, Any]]:
-    """A summary of each table, in the order of their names; the name alone of one that may not be described."""
+    """A summary of each table, by name; only the name of a table that may not be described."""
     names = sorted(table_names(backend))
     described, rest = names[:MOST], names[MOST:]
     found: list[dict[str, Any]] = []
@@ -38,7 +37,7 @@ def summaries(backend: Backend, *, remote: bool) -> list[dict[str, Any]]:
 
 
 def summary(backend: Backend, name: str) -> dict[str, Any] | None:
-    """A table, or None if it is gone meanwhile."""
+    """A table's summary; None if it has been deleted."""
     try:
         table = read_description(backend, name)
     except ResourceNotFoundException:

@@ -1,7 +1,7 @@
-"""Import and export of a table's items through the browser: a file is uploaded, or made and downloaded.
+"""Imports and exports a table's items through the browser: a file is uploaded, or written and downloaded.
 
-The page never names a path: files are in folders of their own for the time of a transfer, so no page can read or write
-another file of this machine. They are bounded in size and number. What they hold is the business of `isotone.moving`.
+The page never names a path: files are in temporary folders during a transfer, so no page can read or write another file
+of this machine. They are limited in size and number. `isotone.moving` reads and writes them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from isotone.workbench.access import WriteAccess
 from isotone.workbench.source import Source
 
 LARGEST: Final = 256 << 20  # bytes of a file
-_MOST: Final = 4  # transfers at once; the oldest that has ended makes room, or that waits for the rest of its file
+# transfers at once; a new one replaces the oldest that has ended, or that waits for the rest of its
+# file
+_MOST: Final = 4
 _PART: Final = 1 << 20
 _BAD_SHOWN: Final = 20
 _ENDINGS: Final = ("jsonl", "csv", "jsonl.gz", "csv.gz")
@@ -34,7 +36,7 @@ Answer = dict[str, Any]
 
 @dataclass(kw_only=True)
 class _Transfer(Job[moving.Exported | moving.Imported]):
-    """One file on its way."""
+    """One file that is being transferred."""
 
     id: int
     kind: str
@@ -44,7 +46,7 @@ class _Transfer(Job[moving.Exported | moving.Imported]):
     options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Delete its files with the transfer: when it is dropped, or when the workbench ends."""
+        """Delete its files when the transfer is dropped, or when the workbench ends."""
         self.delete_files = weakref.finalize(self, rmtree, self.folder, ignore_errors=True)
 
     @property
@@ -57,7 +59,7 @@ class _Transfer(Job[moving.Exported | moving.Imported]):
 
 
 class Transfers:
-    """The transfers of one workbench; `calls` are what the page asks."""
+    """The transfers of one workbench; `calls` are the calls of the page."""
 
     def __init__(self, source: Source, access: WriteAccess, written: Callable[[str], None]) -> None:
         """`written` is called with the names of tables that got items."""
@@ -81,13 +83,13 @@ class Transfers:
         }
 
     async def export(self, given: Mapping[str, Any]) -> Answer:
-        """Begin to write a table into a file: `{"table", "ending"}`."""
+        """Start writing a table to a file: `{"table", "ending"}`."""
         transfer = self._new("export", given)
         transfer.start(self._export, transfer)
         return self._status(transfer)
 
     async def export_part(self, given: Mapping[str, Any]) -> Answer:
-        """A part of a file that is complete: `{"id", "offset"}`."""
+        """A part of a complete file: `{"id", "offset"}`."""
         transfer = self._known(given, "export")
         offset = given.get("offset")
         if transfer.state != "done" or type(offset) is not int or offset < 0:
@@ -95,7 +97,7 @@ class Transfers:
         return {"data": b64encode(await in_thread(_part, transfer.file, offset)).decode()}
 
     async def begin_import(self, given: Mapping[str, Any]) -> Answer:
-        """Begin an upload: `{"table", "ending", "key", "sort_key"}`; with `key` a missing table is made."""
+        """Start an upload: `{"table", "ending", "key", "sort_key"}`; with `key`, a missing table is created."""
         self._access.check("BatchWriteItem", {})
         transfer = self._new("import", given)
         for name in ("key", "sort_key"):
@@ -118,7 +120,7 @@ class Transfers:
         return self._status(transfer)
 
     async def import_run(self, given: Mapping[str, Any]) -> Answer:
-        """Write the items of a file that is uploaded: `{"id"}`."""
+        """Write the items of an uploaded file: `{"id"}`."""
         self._access.check("BatchWriteItem", {})
         transfer = self._known(given, "import")
         if transfer.state != "waiting":
@@ -127,11 +129,11 @@ class Transfers:
         return self._status(transfer)
 
     async def transfer(self, given: Mapping[str, Any]) -> Answer:
-        """How far a transfer is: `{"id"}`."""
+        """The progress of a transfer: `{"id"}`."""
         return self._status(self._known(given))
 
     async def end(self, given: Mapping[str, Any]) -> Answer:
-        """Stop a transfer, and delete its file: `{"id"}`. Returns how far it is: it may have been complete already."""
+        """Stop a transfer, and delete its file: `{"id"}`. Returns its progress: it may have been complete already."""
         transfer = self._known(given)
         transfer.stop.set()
         status = self._status(transfer)

@@ -1,7 +1,7 @@
-"""Workers, from their table of leases: shards, how far behind each is, and dead letters.
+"""Reads workers from their table of leases: shards, how far each is behind, and dead letters.
 
-How far behind is read from the stream itself: the oldest change after a shard's checkpoint, and how many wait, up to a page.
-If the stream has dropped what came after the checkpoint, changes may be lost, and those that are left wait.
+How far a shard is behind is read from the stream: its oldest change after the checkpoint, and the number of waiting
+changes, up to a page. If the stream has dropped changes after the checkpoint, some may be lost.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 from isotone.backends.interface import Backend
 from isotone.errors import ApiError, TrimmedDataAccessException
 
-_MOST_SHARDS: Final = 20  # that are looked at
+_MOST_SHARDS: Final = 20  # shards that are checked
 _PAGE: Final = 1_000
 _DEAD_SHOWN: Final = 50
 
@@ -22,7 +22,7 @@ Answer = dict[str, Any]
 
 
 def worker(backend: Backend, table: str, records: list[Record], now: datetime) -> Answer:
-    """The shards of a worker, the most delayed one first, and what it could not deliver."""
+    """The shards of a worker, the most delayed one first, and its dead letters."""
     leases = [each for each in records if each["_type"] == "WorkerLease" and not each["finished"]]
     dead = [each for each in records if each["_type"] == "WorkerDeadLetter"]
     shards = [_shard(backend, lease, now) for lease in leases[:_MOST_SHARDS]]
@@ -58,7 +58,7 @@ def _shard(backend: Backend, lease: Record, now: datetime) -> Answer:
     except TrimmedDataAccessException:
         lag, waiting, is_more = _behind(backend, lease, None, now)
         is_lost = waiting > 0
-    except ApiError:  # the stream is gone, or may not be read
+    except ApiError:  # the stream was deleted, or may not be read
         pass
     return {
         "shard": str(lease["shard"]),
@@ -74,7 +74,7 @@ def _shard(backend: Backend, lease: Record, now: datetime) -> Answer:
 def _behind(
     backend: Backend, lease: Mapping[str, Any], checkpoint: Any, now: datetime
 ) -> tuple[float, int, bool]:
-    """Seconds since the oldest change that is not delivered, how many wait, and whether there are more."""
+    """Seconds since the oldest undelivered change, the number of waiting changes, and whether there are more."""
     position = (
         {"ShardIteratorType": "TRIM_HORIZON"}
         if checkpoint is None

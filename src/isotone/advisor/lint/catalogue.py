@@ -1,6 +1,6 @@
-"""The rules of lint: for each code what it means, why it hurts, an example of the fault, and how to fix it.
+"""The rules of lint: what each code means, why it hurts, an example of the fault, and how to fix it.
 
-`docs/lint.md` has a section for each, written from here.
+`make files` writes docs/lint.md from it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Where = Literal["models", "data", "models and data", "comments"]
 
 @dataclass(frozen=True, slots=True)
 class LintRule:
-    """One rule. `bad` is a fault, as declarations or as stored keys; `good` is the same without the fault."""
+    """One rule. `bad` shows the fault, as declarations or as stored keys; `good` is the same without the fault."""
 
     code: str
     title: str
@@ -218,7 +218,7 @@ RULES: Final[Mapping[str, LintRule]] = {rule.code: rule for rule in _ALL}
 
 
 def codes_of(given: str) -> frozenset[str]:
-    """The codes that a code or the beginning of some names: `ISO1` names all of keys. Raises `UsageError`."""
+    """The codes that begin with a text, such as `ISO1`. Raises `UsageError` if there are none."""
     found = frozenset(code for code in RULES if code.startswith(given.upper()))
     if not found or not given:
         raise UsageError(f"{given!r} is not a code of lint; the codes are {', '.join(RULES)}")

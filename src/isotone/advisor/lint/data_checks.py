@@ -1,4 +1,4 @@
-"""What lint finds in a table: in the keys of a sample of its items, in their sizes, and in what its queries drop."""
+"""Lint's checks of data: the keys of a sample of items, their sizes, and what the filters of queries drop."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ _DISPLAY_DATES: Final = re.compile(
     r"(?i)\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2})|\d{1,2}\.? (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d{4}"
     r"|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* \d{1,2},? \d{4}"
 )
-_ENOUGH: Final = 20  # items with a key of a form, from which its values are judged
-_FEW: Final = 10  # distinct values of a component that has few
-_SEVERAL: Final = 3  # values of a number that show that it has no width
-_NARROWEST: Final = 3  # digits; narrower ones are hours, shards and the like
-_SPREAD: Final = 10  # collections of the table from which entries come that a part of the table shows as they are
+_ENOUGH: Final = 20  # items with a key of one form that are needed to judge its values
+_FEW: Final = 10  # distinct values that a component with few values has at most
+_SEVERAL: Final = 3  # numbers that are needed to judge their widths
+_NARROWEST: Final = 3  # digits; narrower numbers are hours, shards and the like
+# collections that the sampled entries must come from, to represent the whole index
+_SPREAD: Final = 10
 _MB: Final = limits.MB
 
 
@@ -67,7 +68,7 @@ def _place(contents: TableSample, index: str | None, key: str) -> FindingPlace:
 
 
 class _Column:
-    """The values at one position of keys of one form, with an example of a whole key."""
+    """The values at one position of keys of one form, with a whole key as an example."""
 
     def __init__(self, form: str, example: str) -> None:
         self.form = form
@@ -76,7 +77,7 @@ class _Column:
 
 
 def _columns(texts: Sequence[str]) -> list[list[_Column]]:
-    """The components of keys, by form: literals in capitals tell forms apart."""
+    """The components of keys by form: capitalized literals distinguish the forms."""
     forms: dict[tuple[str, ...], list[_Column]] = {}
     for text in texts:
         pieces = _PIECE.findall(text)
@@ -248,7 +249,8 @@ def _partitions(
     shape = contents.shape
     has_local = any(index.kind == "local" for index in shape.indexes)
     for group in collections(shape.key, items).values():
-        # A scan reads one collection after the other, so what is in the sample of one is all of it, or its beginning.
+        # A scan reads one collection after the other, so the sample has whole collections, and the
+        # beginning of one.
         share = len(group) / contents.count
         yield from _large_partition(contents, None, shape.key, group, len(group), share, thresholds)
         size = sum(map(item_size, group))
@@ -333,7 +335,7 @@ def _empty_indexes(contents: TableSample, items: Sequence[Item]) -> Iterator[Lin
 def check_query(
     calls: Calls, read: Read[Any], place: FindingPlace, sample: int, thresholds: Thresholds
 ) -> Steps[list[LintFinding]]:
-    """The finding of a query whose filter drops most of what it reads, by the data."""
+    """The finding for a query whose filter drops most of what it reads, according to the data."""
     if not read.filters:
         return []
     steps: Callable[..., Steps[Any]] = explain
@@ -355,7 +357,7 @@ def check_query(
 def check_observations(
     observations: Sequence[Any], thresholds: Thresholds
 ) -> Iterator[LintFinding]:
-    """The findings of requests that a program has made, as `isotone.Observation`s."""
+    """The findings for requests that a program has made, given as `isotone.Observation`s."""
     scanned: Counter[tuple[str, str | None, str]] = Counter()
     returned: Counter[tuple[str, str | None, str]] = Counter()
     units: Counter[tuple[str, str | None, str]] = Counter()

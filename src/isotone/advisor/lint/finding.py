@@ -1,4 +1,4 @@
-"""A finding of lint, and a report of several: as text, as JSON values and as SARIF."""
+"""Lint findings and reports: as text, as JSON values and as SARIF."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 @dataclass(frozen=True, slots=True, order=True)
 class FindingPlace:
-    """Where a finding is: a line of a file, or a table, an index and a key; `name` says what is there."""
+    """Where a finding is: a line of a file, or a table, an index and a key; `name` is the declared name."""
 
     file: str = ""
     line: int = 0
@@ -48,7 +48,7 @@ class LintFinding:
 
     @property
     def level(self) -> str:
-        """`warning`, or `note` for what is not wrong yet."""
+        """`warning`, or `note` for something that is not a fault yet."""
         return RULES[self.code].level
 
     def __str__(self) -> str:
@@ -59,7 +59,7 @@ class LintFinding:
 
 @dataclass(frozen=True, slots=True)
 class Suppressed:
-    """A finding that a comment in the source or the configuration suppresses, and the reason."""
+    """A finding that a comment or the configuration suppresses, and the reason."""
 
     finding: LintFinding
     reason: str
@@ -68,7 +68,7 @@ class Suppressed:
 
 @dataclass(frozen=True, slots=True)
 class LintReport:
-    """What lint has found. `checked` says what was looked at."""
+    """The findings of a run of lint. `checked` says what was checked."""
 
     findings: tuple[LintFinding, ...] = ()
     suppressed: tuple[Suppressed, ...] = ()
@@ -76,7 +76,7 @@ class LintReport:
 
     @property
     def codes(self) -> Counter[str]:
-        """How often each code was found."""
+        """The number of findings of each code."""
         return Counter(finding.code for finding in self.findings)
 
     def __bool__(self) -> bool:
@@ -84,7 +84,7 @@ class LintReport:
         return bool(self.findings)
 
     def only(self, codes: frozenset[str]) -> LintReport:
-        """The report of these codes alone."""
+        """The report with only these codes."""
         kept = tuple(each for each in self.findings if each.code in codes)
         hidden = tuple(each for each in self.suppressed if each.finding.code in codes)
         return replace(self, findings=kept, suppressed=hidden)
@@ -112,7 +112,7 @@ class LintReport:
         }
 
     def to_sarif(self) -> dict[str, Any]:
-        """The report in SARIF 2.1.0, which code hosts show beside the lines."""
+        """The report in SARIF 2.1.0, which code hosts show beside the source lines."""
         used = sorted({each.code for each in self._all()})
         rules = [
             {
@@ -160,5 +160,5 @@ def _sarif_result(finding: LintFinding, rules: Sequence[str]) -> dict[str, Any]:
 
 
 def _uri(path: PurePath) -> str:
-    """A path as SARIF has it: relative to the checkout, or with its scheme."""
+    """A path as SARIF expects it: relative to the checkout, or with its scheme."""
     return path.as_uri() if path.is_absolute() else quote(path.as_posix())

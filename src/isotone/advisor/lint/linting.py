@@ -1,4 +1,4 @@
-"""`isotone.lint`: checks models, tables with data, and what a program has asked; applies suppressions."""
+"""`isotone.lint`: checks models, tables with data, and observed requests; applies suppressions."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def lint(
 ) -> Any:
     """Find what will hurt: in models, in the tables of a store, and in the requests that were observed.
 
-    `targets` are modules, tables, entities, or names of tables. With a store, their items are checked, too: those of
-    all tables if there are no targets. `observations` are the requests of a program (`isotone.at_end`).
-    Cost: with a store, a scan of `sample` items of each table. With an `AsyncStore`, await the result.
+    `targets` are modules, tables, entities, or names of tables. With a store, their items are checked, too; without
+    targets, the items of all tables. `observations` are the requests of a program (`isotone.at_end`). Cost: with a
+    store, a scan of `sample` items of each table. With an `AsyncStore`, await the result.
 
     >>> print(isotone.lint(Order))
     no findings in shop
@@ -76,7 +76,7 @@ def lint(
 
 
 def _without_store(steps: Steps[LintReport]) -> LintReport:
-    """The report of steps that make no request."""
+    """The report of steps that send no request."""
     try:
         next(steps)
     except StopIteration as end:
@@ -86,7 +86,7 @@ def _without_store(steps: Steps[LintReport]) -> LintReport:
 
 
 class _Linting:
-    """One run: collects findings, then sorts out those that are suppressed."""
+    """One run: collects findings, then separates the suppressed ones."""
 
     def __init__(self, settings: Settings, sample: int) -> None:
         self._settings = settings
@@ -119,7 +119,7 @@ class _Linting:
             try:
                 contents = yield from read_sample(name, self._sample)
             except UsageError:
-                if name in modelled:  # a model that the store has only a part of
+                if name in modelled:  # the store may have only part of the model's tables
                     continue
                 raise
             if name not in self._checked:
@@ -127,7 +127,7 @@ class _Linting:
             self._found += check_data(contents, self._settings.thresholds)
 
     def _check_queries(self, store: Any, modules: Sequence[str]) -> Steps[None]:
-        """The queries that modules have under a name."""
+        """Check the queries that are assigned to names in modules."""
         calls = getattr(store, "calls", store)
         for module in modules:
             for name, value in [*vars(sys.modules[module]).items()]:
@@ -140,7 +140,7 @@ class _Linting:
                         calls, value, place, self._sample, thresholds
                     )
                 except (UsageError, ResourceNotFoundException):
-                    continue  # its table or its index is not in this store
+                    continue  # the store lacks its table or its index
 
     def _report(self) -> LintReport:
         comments = suppressions_of(self._modules)
@@ -164,11 +164,11 @@ class _Linting:
         return LintReport(tuple(kept), tuple(suppressed), tuple(self._checked))
 
     def _selected(self, findings: Iterable[LintFinding]) -> list[LintFinding]:
-        """Findings of the codes that are looked for, each once."""
+        """The findings with selected codes, without repetitions."""
         return [each for each in dict.fromkeys(findings) if each.code in self._settings.select]
 
     def _is_judged(self, suppression: Suppression) -> bool:
-        """Whether this run would have found what a comment suppresses: only data shows some, and others are not asked."""
+        """Whether this run could have found what a comment suppresses: its code is selected, and its data was read."""
         if suppression.module not in self._whole:
             return False  # only some of its tables were checked
         asked = self._settings.select - (set() if self._settings.engines else {"ISO501"})
@@ -181,7 +181,7 @@ class _Linting:
     def _of_suppressions(
         self, comments: Sequence[Suppression], used: set[Suppression]
     ) -> Iterable[LintFinding]:
-        """Suppressions without a reason, and those that suppress nothing."""
+        """The findings about suppressions without a reason, and about those that suppress nothing."""
         for each in comments:
             place = FindingPlace(each.file, each.line)
             if not each.reason:
@@ -216,7 +216,7 @@ def _no_reason(place: FindingPlace, codes: str) -> LintFinding:
 
 
 def _targets(targets: Sequence[Any]) -> tuple[list[Table], list[str], tuple[str, ...]]:
-    """The tables of the targets, other names of tables, and the modules that have them."""
+    """The tables of the targets, other names of tables, and the modules that declare them."""
     tables: dict[Table, None] = {}
     names: list[str] = []
     modules: dict[str, None] = {}
@@ -226,7 +226,8 @@ def _targets(targets: Sequence[Any]) -> tuple[list[Table], list[str], tuple[str,
             continue
         found = list(_tables_of(target))
         if not found:
-            if isinstance(target, ModuleType) and any(_tables_in(target)):  # of structures alone
+            # a module that has only structures
+            if isinstance(target, ModuleType) and any(_tables_in(target)):
                 modules[target.__name__] = None
                 continue
             raise UsageError(
@@ -242,7 +243,7 @@ def _targets(targets: Sequence[Any]) -> tuple[list[Table], list[str], tuple[str,
 
 
 def _modules_of(table: Table) -> Iterable[str]:
-    """The modules that declare the entities of a table, and their bases."""
+    """The modules that declare a table's entities or their base classes."""
     for schema in table.entities.values():
         for cls in schema.entity.__mro__:
             if cls.__module__ != "builtins" and not cls.__module__.startswith("isotone."):
@@ -259,12 +260,12 @@ def _tables_of(target: Any) -> Iterable[Table]:
 
 
 def _tables_in(module: ModuleType) -> dict[Table, None]:
-    """The tables of a module's names, those of structures as well."""
+    """The tables that a module's names refer to, including those of structures."""
     values = [each for each in vars(module).values() if not isinstance(each, ModuleType | str)]
     return dict.fromkeys(table for each in values for table in _tables_of(each))
 
 
 def _is_of_library(table: Table) -> bool:
-    """Whether a table is that of a structure, which a module has imported."""
+    """Whether a table is the default table of a structure that a module has imported."""
     modules = {schema.entity.__module__ for schema in table.entities.values()}
     return bool(modules) and all(module.startswith("isotone.") for module in modules)

@@ -1,4 +1,4 @@
-"""What lint finds in declarations: tables, entities and their keys. Nothing is read."""
+"""Lint's checks of declarations: tables, entities and their keys. Reads no data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NUMBERLIKE: Final = re.compile(
     r"(?i)(^|_)(number|no|count|amount|price|score|rank|position|year|age|quantity|total)$"
 )
 _NAMELIKE: Final = re.compile(r"(?i)(^|_)(e_?mail|user_?name|login|handle|host_?name|domain)$")
-_FEW: Final = 100  # values that an int may have to count as a choice
+_FEW: Final = 100  # possible values up to which an int counts as a choice
 
 
 def check_table(
@@ -47,7 +47,7 @@ def check_table(
 
 
 def _own_keys(schema: EntitySchema) -> list[Any]:
-    """The keys that an entity declares, not those that it has from the entity that it is a kind of."""
+    """The keys that an entity declares itself, without those of the entity that it extends."""
     inherited = set() if schema.base is None else set(schema.base.keys)
     return [key for name, key in schema.keys.items() if name not in inherited]
 
@@ -63,7 +63,7 @@ def _components(schema: EntitySchema) -> Iterator[tuple[Any, Any, Any, int, Any]
 
 
 def _text_components(schema: EntitySchema, *, sort: bool) -> Iterator[tuple[Any, Any]]:
-    """The fields in keys that are plain texts, each with the first of its keys; with `sort`, those that order items."""
+    """The plain text fields in keys, each with the first of its keys; with `sort`, those that order items."""
     found: dict[str, tuple[Any, Any]] = {}
     for key, slot, component, _, _ in _components(schema):
         if sort and slot not in key.sort:
@@ -187,7 +187,7 @@ _OF_ENTITIES: Final[Sequence[Callable[[EntitySchema], Iterator[LintFinding]]]] =
 
 
 def present_type(annotation: Any) -> Any:
-    """The type of a field's values except None."""
+    """The type of a field's values other than None."""
     if get_origin(annotation) in (Union, UnionType):
         kinds = [each for each in get_args(annotation) if each is not NoneType]
         return kinds[0] if len(kinds) == 1 else annotation
@@ -195,7 +195,7 @@ def present_type(annotation: Any) -> Any:
 
 
 def _has_many_values(field: Any) -> bool:
-    """Whether nearly each item has a value of its own: a time, an id, a number of wide range."""
+    """Whether nearly every item has a different value: a time, an id, a number of wide range."""
     kind = present_type(field.annotation)
     if _has_few_values(field) or not isinstance(kind, type):
         return False
@@ -221,7 +221,7 @@ def _is_time(field: Any) -> bool:
 
 
 def _of_structures() -> dict[str, Any]:
-    """The indexes that structures add to a table, whose entities are bound when they are used."""
+    """The indexes that structures add to a table; their entities are bound only when they are used."""
     layouts = (Adjacency, Feed, Leaderboard, Queue, SortedSet, TimeSeries)
     return {name: index for each in layouts for name, index in each.layout().indexes.items()}
 
@@ -241,7 +241,7 @@ def _unused_indexes(table: Table, place: FindingPlace) -> Iterator[LintFinding]:
 
 
 def _overloaded_indexes(table: Table) -> Iterator[LintFinding]:
-    """Indexes that are sparse for one entity, and have all items of another one."""
+    """Indexes that are sparse for one entity, but have every item of another."""
     for name in table.indexes:
         keys = [
             (schema, key)
@@ -264,7 +264,7 @@ def _overloaded_indexes(table: Table) -> Iterator[LintFinding]:
 
 
 def _is_sparse(key: Any) -> bool:
-    """Whether entities without a value have no entry."""
+    """Whether the index has no entry for some of the entities."""
     return any(component.field.wire.optional for component in key.components)
 
 

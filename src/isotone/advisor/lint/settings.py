@@ -17,19 +17,19 @@ _GB: Final = 1024 * limits.MB
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """From when on a figure is a finding. Bytes are bytes, shares are between 0 and 1."""
+    """The figures beyond which something is a finding. Shares are between 0 and 1."""
 
     hit_rate: float = 0.35
     filtered_items: int = 100
-    """Items that a filtered read must read to be looked at."""
+    """The least items that a filtered read must have read to be checked."""
     partition_share: float = 0.5
     partition_items: int = 1000
-    """Items that a partition must have to be looked at."""
+    """The least items that a partition must have to be checked."""
     item_bytes: int = 320 * limits.KB
     collection_bytes: int = 8 * _GB
     headroom: float = 0.3
     sequential: int = 50
-    """Consecutive partition keys that are a sequence."""
+    """The least consecutive partition keys that count as a sequence."""
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -52,7 +52,7 @@ _KNOWN: Final = frozenset({"select", "ignore", "engines", "thresholds"})
 
 
 def settings_of(given: Mapping[str, Any]) -> Settings:
-    """The settings of a table `[tool.isotone.lint]`; raises `UsageError` for what it does not know."""
+    """Read the settings from a table `[tool.isotone.lint]`; raises `UsageError` for unknown ones."""
     if unknown := sorted(given.keys() - _KNOWN):
         raise UsageError(
             f"{unknown[0]!r} is not a setting of lint; the settings are {', '.join(sorted(_KNOWN))}"
@@ -77,7 +77,7 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
 
 
 def _texts(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """A list of texts; one text is a list of it alone."""
+    """A list of texts; a single text becomes a list."""
     found = given.get(name, ())
     found = [found] if isinstance(found, str) else found
     if not isinstance(found, list | tuple) or not all(isinstance(each, str) for each in found):
@@ -86,12 +86,12 @@ def _texts(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 def selected(names: Sequence[str]) -> frozenset[str]:
-    """The codes that some codes, or beginnings of codes, name; all without any."""
+    """The codes that the given codes, or beginnings of codes, stand for; all codes if none are given."""
     return frozenset(code for each in names for code in codes_of(each)) or frozenset(RULES)
 
 
 def configured(folder: Path) -> Settings:
-    """The settings in the `pyproject.toml` of a folder or of one above it."""
+    """The settings in the `pyproject.toml` of a folder or the nearest folder above it."""
     for each in (folder, *folder.parents):
         file = each / "pyproject.toml"
         if file.exists():

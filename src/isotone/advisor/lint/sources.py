@@ -1,8 +1,9 @@
-"""Where tables, entities, fields and keys are declared: file and line, and the comments that suppress findings there.
+"""Finds where tables, entities, fields and keys are declared, and the comments there that suppress findings.
 
     by_day = Key("DAY", day).sort(at)  # isotone: ignore[ISO202] a thousand writes a day
 
-A comment applies to the declaration on its line, or below it. On the line of a class it applies to the whole class.
+A comment applies to the declaration on its own line, or on the line below. On the line of a class it applies to the
+whole class.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _COMMENT: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Suppression:
-    """A comment that suppresses codes from one line to another, in a module."""
+    """A comment that suppresses codes in a range of lines of a module."""
 
     module: str
     file: str
@@ -68,13 +69,13 @@ def source_of(file: str) -> SourceFile:
 
 
 def _shown(file: str) -> str:
-    """The path as it is shown: from the current folder if it is below it."""
+    """The path as it is shown: relative to the current folder if it is inside it."""
     path, here = Path(file).resolve(), Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 def _declarations(node: ast.AST, prefix: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Classes and assigned names, also within classes and functions."""
+    """The line ranges of classes and assigned names, including those inside classes and functions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.ClassDef):
             first = _first_line(child)
@@ -129,7 +130,7 @@ def _is_code(line: str) -> bool:
 
 
 def place_of_entity(entity: type[Any], name: str = "") -> FindingPlace:
-    """Where an entity, or a field or key of it, is declared; in one of its bases if it is inherited."""
+    """Where an entity, a field or a key is declared; in a base class if it is inherited."""
     for cls in entity.__mro__:
         source = _source_of_module(cls.__module__)
         dotted = f"{cls.__qualname__}.{name}" if name else cls.__qualname__
@@ -139,7 +140,7 @@ def place_of_entity(entity: type[Any], name: str = "") -> FindingPlace:
 
 
 def place_of_value(value: Any, title: str, modules: tuple[str, ...]) -> FindingPlace:
-    """Where a table or a query is assigned to a name of one of these modules."""
+    """Where one of these modules assigns a table or a query to a name."""
     for module in modules:
         source = _source_of_module(module)
         for name, each in vars(sys.modules[module]).items() if source is not None else ():

@@ -1,4 +1,4 @@
-"""What happens at ten million users: a workload is run at a small size, and forecast at its real one.
+"""Runs a workload at a small size, and forecasts its load and cost at the real size, such as ten million users.
 
 found = simulate(load)
 print(found)                        # load, hot keys, storage, the month's cost, and what to change
@@ -49,16 +49,16 @@ __all__ = [
 ]
 
 DEFAULT_MEMBERS: Final = 400
-"""How many members of the largest population are run if nothing else is said."""
+"""The default number of members of the largest population that are run."""
 _FEWEST: Final = 20
 _LARGER: Final = 10
 
 Progress = Callable[[str, int, int], object]
-"""Called with what is run, how many steps are done, and how many there are in all."""
+"""Called with the name of the current run, the number of steps done, and the number of all steps."""
 
 
 class SimulationInterrupted(KeyboardInterrupt):
-    """Ctrl-C during a simulation. `forecast` is that of the runs that were finished; None if they are too few for one."""
+    """Ctrl-C during a simulation. `forecast` is made from the finished runs; None if they are too few."""
 
     def __init__(self, forecast: Forecast | None) -> None:
         super().__init__()
@@ -80,10 +80,10 @@ def simulate(
 ) -> Forecast:
     """Run a workload with some members, and forecast it with all.
 
-    `size` is how many members the largest population has, the others in proportion; by default each has its declared
-    size. `members` is how many of the largest are run, `size` at most; smaller runs say how sure the figures are
-    (`Forecast.interval`). `shards` divides hot keys, by the labels of `Forecast.hottest`. The same `seed` gives the same
-    forecast. Nothing leaves the process. Raises `SimulationInterrupted` at Ctrl-C.
+    `size` is the number of members of the largest population, the others in proportion; by default each has its
+    declared size. `members` is how many of the largest are run, at most `size`; smaller runs tell how precise the
+    figures are (`Forecast.interval`). `shards` divides hot keys, by the labels of `Forecast.hottest`. The same `seed`
+    gives the same forecast. Nothing leaves the process. Raises `SimulationInterrupted` at Ctrl-C.
     """
     started = time.perf_counter()
     if type(members) is not int or members < _FEWEST:
@@ -108,7 +108,7 @@ def simulate(
     samples: list[sampling.WorkloadSample] = []
     try:
         for sample in _run(workload, planned, calls, progress):
-            samples.append(sample)  # noqa: PERF402 - an interruption keeps what is finished
+            samples.append(sample)  # noqa: PERF402 - an interruption keeps the finished ones
     except KeyboardInterrupt:
         found = None
         if known := Runs.of_some(samples):
@@ -119,7 +119,7 @@ def simulate(
 
 
 def _parts(workload: Workload, largest: int) -> dict[str, int]:
-    """The members of the smaller runs: an eighth, and an eighth of that, unless so few are no fewer."""
+    """The numbers of members in the smaller runs: an eighth, and an eighth of that; equal ones are left out."""
     small, smallest = largest // PARTS, largest // PARTS**2
     if sampling.sizes(workload, small) == sampling.sizes(workload, smallest):
         return {"small": small}
@@ -133,7 +133,7 @@ def check(
     seed: int = 1,
     progress: Progress | None = None,
 ) -> list[MeasuredFigure]:
-    """Run the workload at a larger size, by default ten times the sample's, and compare what was forecast for it.
+    """Run the workload at a larger size, by default ten times the sample's, and compare it with the forecast.
 
     If the forecast is for fewer members than that, the workload is run at the size of the forecast.
     """
@@ -151,7 +151,7 @@ def _run(
     calls: float,
     progress: Progress | None,
 ) -> Iterator[sampling.WorkloadSample]:
-    """The samples of runs with so many members each, and a seed."""
+    """The samples of runs, each with a number of members and a seed."""
     runs = [sampling.Run(workload, members, calls, seed=seed) for members, seed in planned]
     total, before = sum(run.steps for run in runs), 0
     for number, run in enumerate(runs, 1):

@@ -1,8 +1,8 @@
-"""From the footprints of a sample to the load, the hot keys, the storage and the cost of the whole application.
+"""Forecasts the load, the hot keys, the storage and the cost of a whole application from the footprints of a sample.
 
-A call's units are taken from the sample; where they grow with the number of members, from how they grew between two
-sizes. The calls a second are those of the whole population. A member's key gets the calls of its rank; a shared key gets
-those of everybody.
+A call's units are taken from the sample; if they grow with the number of members, they are extrapolated from two sizes.
+The calls a second are those of the whole population. A member's key gets the calls of its rank; a shared key gets
+everybody's.
 """
 
 from __future__ import annotations
@@ -23,19 +23,17 @@ from isotone.advisor.simulation.workload import Ranks, Workload, WorkloadAction
 from isotone.errors import UsageError
 from isotone.prices import DAYS_A_MONTH, Prices
 
-RANKS: Final = 200  # members of a population whose keys are followed one by one
-BUSY: Final = 0.7  # of a partition's limit: from here on a key is called hot
-SURE: Final = (
-    0.1  # half of an interval, as a part of its figure: beyond this, the sample is too small
-)
-_PART_OF_ALL: Final = 0.01  # of all units or bytes, from which on a figure counts
-_UTILIZATION: Final = 0.7  # of provisioned capacity, as auto scaling aims for
-_LEAST_READ: Final = 0.5  # units of a query that finds little
+RANKS: Final = 200  # members of a population whose keys are tracked one by one
+BUSY: Final = 0.7  # of a partition's limit; a key with more load is hot
+SURE: Final = 0.1  # half of an interval relative to its figure; above this, the sample is too small
+_PART_OF_ALL: Final = 0.01  # of all units or bytes; smaller figures are not judged
+_UTILIZATION: Final = 0.7  # of provisioned capacity, the target of auto scaling
+_LEAST_READ: Final = 0.5  # units of a query that finds little or nothing
 _DAY: Final = 86400.0
 
 
 class HotKey(NamedTuple):
-    """One partition key with its load in the busiest hour, and the share of its units that are throttled in a day."""
+    """One partition key: its load in the busiest hour, and the share of a day's units that are throttled."""
 
     place: PartitionSpace
     label: str
@@ -46,7 +44,7 @@ class HotKey(NamedTuple):
 
     @property
     def wanted_shards(self) -> int:
-        """Over how many keys the load would have to be spread to stay under 70 % of the limit."""
+        """The number of keys over which the load must be spread to stay below 70 % of the limit."""
         return max(1, math.ceil(self.load.use * self.shards / BUSY))
 
 
@@ -59,18 +57,18 @@ class PlaceForecast:
     peak: PartitionLoad
     stored: float
     growth: float
-    """Bytes a day."""
+    """Growth in bytes per day."""
     partitions: int
     busiest: list[PartitionLoad]
-    """The load of each of the busiest partitions in the busiest hour, before and without isolated keys."""
+    """The load of each of the busiest partitions in the busiest hour, before and after hot keys are isolated."""
     keys: list[HotKey]
     throttled: float
-    """The share of the day's units that no partition serves."""
+    """The share of the day's units that is throttled."""
 
 
 @dataclass(frozen=True)
 class Costs:
-    """What a month costs."""
+    """The cost of a month."""
 
     on_demand: float
     provisioned: float
@@ -83,19 +81,19 @@ Figure = Callable[["Forecast"], float]
 
 @dataclass
 class Forecast:
-    """What a workload does to DynamoDB at its real size: see `simulate`."""
+    """The behaviour of a workload at its real size: see `simulate`."""
 
     workload: Workload
     sizes: dict[str, int]
     prices: Prices
     shards: dict[str, int]
     seconds: float
-    """How long the samples took."""
+    """How many seconds the sample runs took."""
     calls_a_member: float
-    """How often each action was called for each member of the largest population."""
+    """The number of calls of each action per member of the largest population."""
     runs: Runs = field(repr=False)
     _part: int | None = field(default=None, repr=False)
-    """The small run that the figures are from; None: the large one."""
+    """The small run that the figures are from; None stands for the large run."""
 
     def __post_init__(self) -> None:
         if self._part is not None:
@@ -108,7 +106,7 @@ class Forecast:
 
     @property
     def sampled(self) -> dict[str, int]:
-        """The members of each population in the sample."""
+        """The number of members of each population in the sample."""
         return self._sample.members
 
     @property
@@ -117,28 +115,29 @@ class Forecast:
 
     @cached_property
     def growing(self) -> dict[tuple[str, PartitionSpace], Trend]:
-        """The actions whose units depend on the number of members, and how."""
+        """The actions whose units depend on the number of members, with the trend."""
         return self.runs.trends(self._part)
 
-    # How sure it is
+    # Confidence
 
     def interval(self, figure: Figure, *, measured: float = math.inf) -> ConfidenceInterval:
-        """Where a figure is with a confidence of 95 %: `found.interval(lambda forecast: forecast.costs.on_demand)`.
+        """The 95 % confidence interval of a figure: `found.interval(lambda forecast: forecast.costs.on_demand)`.
 
-        It has the chance of the sample, and what depends on its size. It does not have what begins only among many more members.
+        It covers the randomness of the sample, and effects of its size. It does not cover effects that begin only with
+        many more members.
         """
         small = [figure(each) for each in self._repeats]
         calls = min(self._sample.calls.values())
         return interval_of(figure(self), small, self.runs.ratio, calls=calls, measured=measured)
 
     def part_unsure(self, figure: Figure) -> float:
-        """Half of a figure's interval, as a part of the figure; 0 of nothing."""
+        """Half of a figure's interval, relative to the figure; 0 for a figure of 0."""
         value = figure(self)
         return self.interval(figure).half / value if value else 0.0
 
     @cached_property
     def least_sure(self) -> tuple[str, float]:
-        """The figure with the widest interval for its size, and its part; of those that make 1 % of all at least."""
+        """The figure with the widest relative interval, and that width; only figures of at least 1 % of all count."""
         units = sum(place.average.units for place in self.places)
         stored = sum(place.stored for place in self.places)
         least = {"reads a second": units, "writes a second": units, "bytes": stored}
@@ -155,7 +154,7 @@ class Forecast:
 
     @property
     def wanted_members(self) -> int | None:
-        """How many members a sample needs for figures that are sure to 10 %; None if it has so many, or all there are.
+        """The number of members that a sample needs for figures within 10 %; None if this one has enough, or all.
 
         An interval shrinks with the square root of the members.
         """
@@ -167,18 +166,18 @@ class Forecast:
 
     @cached_property
     def _repeats(self) -> list[Forecast]:
-        """The same forecast by each of the small runs."""
+        """The forecasts from each of the small runs."""
         return [replace(self, _part=part) for part in range(len(self.runs.small))]
 
     def place(self, place: PartitionSpace) -> PlaceForecast:
-        """A table or an index; without any load if none was seen."""
+        """A table or an index; without load if the sample has none."""
         found = next((each for each in self.places if each.place == place), None)
         return found or PlaceForecast(
             place, PartitionLoad(), PartitionLoad(), 0.0, 0.0, 0, [], [], 0.0
         )
 
     def key(self, label: str) -> HotKey | None:
-        """A key by its label; None if it is not among those that are followed."""
+        """A key by its label; None if it is not tracked."""
         return self._by_label.get(label)
 
     @cached_property
@@ -200,27 +199,27 @@ class Forecast:
 
     @cached_property
     def hottest(self) -> list[HotKey]:
-        """The keys with the highest load."""
+        """The keys with the most load."""
         keys = [key for place in self.places for key in place.keys]
         return sorted(keys, key=lambda key: -key.load.use)
 
     @property
     def throttled(self) -> float:
-        """The share of all units that are throttled."""
+        """The share of all units that is throttled."""
         total = sum(place.average.units for place in self.places)
         refused = sum(place.average.units * place.throttled for place in self.places)
         return refused / total if total else 0.0
 
     @property
     def amplification(self) -> float:
-        """The write units of tables and indexes for each write unit of a table."""
+        """The write units of tables and indexes per write unit of a table."""
         tables = sum(place.average.writes for place in self.places if place.place.index is None)
         every = sum(place.average.writes for place in self.places)
         return every / tables if tables else 1.0
 
     @cached_property
     def costs(self) -> Costs:
-        """The month's cost."""
+        """The cost of a month."""
         month = DAYS_A_MONTH * _DAY
         reads = sum(place.average.reads for place in self.places)
         writes = sum(place.average.writes for place in self.places)
@@ -233,7 +232,7 @@ class Forecast:
         )
 
     def compare(self, measured: WorkloadSample) -> list[MeasuredFigure]:
-        """This forecast at the size of another sample, beside what was measured there."""
+        """This forecast for the size of another sample, beside the figures measured there."""
         return list(_compared(replace(self, sizes=measured.members, shards={}), measured))
 
     def with_shards(self, shards: Mapping[str, int]) -> Forecast:
@@ -241,7 +240,7 @@ class Forecast:
         return replace(self, shards={**self.shards, **_checked_shards(shards)})
 
     def with_size(self, size: int) -> Forecast:
-        """The same application with so many members in the largest population, the others in proportion."""
+        """The same application with `size` members in the largest population, the others in proportion."""
         return replace(self, sizes=sizes_of(self.workload, size))
 
     # One place
@@ -249,7 +248,7 @@ class Forecast:
     def _place(self, place: PartitionSpace) -> PlaceForecast:
         average = PartitionLoad()
         by_key: dict[tuple[str, bool], PartitionLoad] = defaultdict(PartitionLoad)
-        in_use_of: dict[str, float] = {}  # the part of the time in which a key has its load
+        in_use_of: dict[str, float] = {}  # the share of the time in which a key is used
         for action in self.workload.actions.values():
             for owner, units, in_use in self._units(action, place):
                 load = PartitionLoad(units.reads, units.writes) * self.rate(action)
@@ -294,7 +293,7 @@ class Forecast:
     def _units(
         self, action: WorkloadAction, place: PartitionSpace
     ) -> Iterator[tuple[Owner, CallUnits, float]]:
-        """The units of one call in a place at the real size, by whose key it is; and how much of the time it is used."""
+        """The units of one call in a place at the real size, by owner of the key, with the share of time it is used."""
         footprint = self._sample.footprints[action.name]
         trend = self.growing.get((action.name, place))
         factor = trend.factor(self._times_the_sample()) if trend else 1.0
@@ -304,7 +303,7 @@ class Forecast:
                 yield owner, grown, footprint.in_use.get((where, owner), 1.0)
 
     def _keys_of(self, action: WorkloadAction, owner: Owner) -> Iterator[tuple[str, float]]:
-        """The keys that are followed one by one, and each one's share of the calls."""
+        """The keys that are tracked one by one, with each one's share of the calls."""
         if owner.kind == "shared":
             yield owner.form, 1.0
         elif owner.kind != "spread":
@@ -321,7 +320,7 @@ class Forecast:
         name = f"{place}: {label}"
         shards = self.shards.get(name, 1)
         peak = max(self.workload.day)
-        # A write goes to one shard. A read asks all of them, and each takes half a unit at least.
+        # A write goes to one shard. A read queries all shards, each for at least half a unit.
         reads = average.reads
         if shards > 1 and reads:
             reads = max(reads / shards, self._calls_reading(place, label) * _LEAST_READ)
@@ -334,7 +333,7 @@ class Forecast:
         )
 
     def _calls_reading(self, place: PartitionSpace, label: str) -> float:
-        """Calls a second that read a shared key."""
+        """The calls a second that read a shared key."""
         rate = 0.0
         for action in self.workload.actions.values():
             for owner, units, _ in self._units(action, place):
@@ -347,7 +346,7 @@ class Forecast:
         return rate
 
     def _bytes(self, place: PartitionSpace) -> tuple[float, float]:
-        """The bytes of a place with all members, and by how many it grows in a day."""
+        """The bytes of a place with all members, and its growth per day."""
         stored = sum(
             self._sample.stored.get((name, place), 0.0) * size for name, size in self.sizes.items()
         )
@@ -360,13 +359,13 @@ class Forecast:
     # Sizes
 
     def rate(self, action: WorkloadAction) -> float:
-        """Calls a second of an action on average."""
+        """The average calls a second of an action."""
         if action.by is None:
             return action.rate
         return action.rate_in_all(self.sizes[action.by.name])
 
     def _times_the_sample(self) -> float:
-        """The members of the largest population for each one in the sample."""
+        """The members of the largest population per member in the sample."""
         if not self.sizes:
             return 1.0
         name = max(self.sizes, key=lambda each: self.sizes[each])
@@ -377,7 +376,7 @@ _ranks: Final = lru_cache(maxsize=256)(Ranks)
 
 
 def sizes_of(workload: Workload, size: int | None) -> dict[str, int]:
-    """The members of each population if the largest has so many; None: as declared."""
+    """The members of each population if the largest has `size`; None stands for the declared sizes."""
     declared = {name: each.size for name, each in workload.populations.items()}
     if size is None:
         return declared
@@ -397,7 +396,7 @@ class MeasuredFigure(NamedTuple):
 
     @property
     def difference(self) -> float:
-        """By which part of the measured figure the prediction is off."""
+        """The error of the prediction, relative to the measured figure."""
         return self.predicted / self.measured - 1 if self.measured else 0.0
 
 
@@ -436,7 +435,8 @@ def _compared(predicted: Forecast, measured: WorkloadSample) -> Iterator[Measure
     for label, (load, touches) in _measured_keys(truth, measured)[:3]:
         figure = of_key(label, lambda key: key.load.use)
         interval = predicted.interval(figure, measured=members)
-        # Which calls reach a key is chance in what was measured; a forecast has the key's share of them.
+        # Which calls reach a key is random in the measurement; the forecast has the key's average
+        # share of them.
         interval = interval.widened(DEVIATIONS * load.use / math.sqrt(touches))
         yield MeasuredFigure(f"{label}: part of a partition", figure(predicted), load.use, interval)
 
@@ -444,7 +444,7 @@ def _compared(predicted: Forecast, measured: WorkloadSample) -> Iterator[Measure
 def _measured_keys(
     truth: Forecast, measured: WorkloadSample
 ) -> list[tuple[str, tuple[PartitionLoad, int]]]:
-    """The busiest keys as they were measured: the load in the busiest hour, and how often each was touched."""
+    """The busiest keys as measured: the load in the busiest hour, and the number of touches."""
     found: dict[str, tuple[PartitionLoad, int]] = {}
     peak = max(truth.workload.day)
     for (place, label, action), each in measured.hottest.items():
@@ -463,7 +463,7 @@ def _less(all_of_it: PartitionLoad, known: PartitionLoad) -> PartitionLoad:
 
 
 def _rounded_up(number: float) -> int:
-    """The next number of two digits and zeros."""
+    """A number rounded up to two significant digits."""
     step: int = 10 ** max(math.floor(math.log10(number)) - 1, 0)
     return math.ceil(number / step) * step
 
@@ -476,11 +476,11 @@ def _checked_shards(shards: Mapping[str, int]) -> dict[str, int]:
 
 
 Figures = dict[str, Any]
-"""Numbers by their names, or by names of groups of them."""
+"""Numbers by name, or by names of groups."""
 
 
 def as_dict(forecast: Forecast) -> dict[str, Any]:
-    """The forecast as JSON-like data; `intervals` have the names of the figures beside them."""
+    """The forecast as JSON-like data; `intervals` has the same names as the figures."""
 
     def with_intervals(figures: Callable[[Forecast], Figures]) -> Figures:
         return {**figures(forecast), "intervals": _intervals(forecast, figures)}

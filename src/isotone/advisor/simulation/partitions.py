@@ -1,4 +1,4 @@
-"""What DynamoDB's partitions do with a load, as its documentation describes them.
+"""Models how DynamoDB's partitions serve a load, according to its documentation.
 
 A partition serves 3,000 read units and 1,000 write units a second, and stores 10 GB. A key is in one partition, by a
 hash. When several keys make a partition too busy, DynamoDB gives them partitions of their own after some minutes
@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Final
 
 READS: Final = 3000.0
-"""Read units a second that one partition serves."""
+"""Read units per second that one partition serves."""
 WRITES: Final = 1000.0
-"""Write units a second that one partition serves."""
+"""Write units per second that one partition serves."""
 PARTITION_BYTES: Final = 10 * 10**9
 BURST: Final = 300.0
 """Seconds of unused provisioned capacity that are kept."""
@@ -28,7 +28,7 @@ _MINUTES: Final = 24 * 60
 
 @dataclass(frozen=True, slots=True)
 class PartitionLoad:
-    """Units a second."""
+    """Units per second."""
 
     reads: float = 0.0
     writes: float = 0.0
@@ -41,12 +41,12 @@ class PartitionLoad:
 
     @property
     def use(self) -> float:
-        """The part of one partition's limit that this takes; above 1 it throttles."""
+        """The load relative to one partition's limit; above 1 the partition throttles."""
         return max(self.reads / READS, self.writes / WRITES)
 
     @property
     def beyond(self) -> PartitionLoad:
-        """What is above the limit of one partition."""
+        """The load above the limit of one partition."""
         return PartitionLoad(max(self.reads - READS, 0.0), max(self.writes - WRITES, 0.0))
 
     @property
@@ -55,13 +55,13 @@ class PartitionLoad:
 
 
 def number_of(load: PartitionLoad, stored: float) -> int:
-    """The partitions of a table on demand with so much load, evenly spread, and so many bytes."""
+    """The partitions of an on-demand table with this evenly spread load and this many bytes."""
     by_load = load.reads / READS + load.writes / WRITES
     return max(FIRST, math.ceil(by_load), math.ceil(stored / PARTITION_BYTES))
 
 
 def partition_of(key: str, partitions: int) -> int:
-    """The partition of a key: each has an equal range of the hash values."""
+    """The partition of a key: each partition has an equal range of hash values."""
     digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") * partitions >> 64
 
@@ -69,7 +69,7 @@ def partition_of(key: str, partitions: int) -> int:
 def placed(
     keys: Sequence[tuple[str, PartitionLoad]], rest: PartitionLoad, partitions: int
 ) -> list[PartitionLoad]:
-    """The load of each partition: known keys by their hash, the rest evenly."""
+    """The load of each partition: known keys are placed by their hash, the rest is spread evenly."""
     loads = [rest * (1 / partitions)] * partitions
     for key, load in keys:
         at = partition_of(key, partitions)
@@ -78,9 +78,9 @@ def placed(
 
 
 def throttled_share(day: Sequence[float], capacity: float) -> float:
-    """The part of a day's units that a table with so many provisioned units a second throttles.
+    """The share of a day's units that a table with this provisioned capacity throttles.
 
-    `day` has the units a second of each hour. A burst may use what was unused in the 300 seconds before.
+    `day` has the units per second of each hour. A burst may use the unused capacity of the last 300 seconds.
     """
     kept = capacity * BURST
     refused = wanted = 0.0

@@ -1,4 +1,4 @@
-"""A forecast as a picture: the day of each table, the hottest keys beside their limit, the partitions, the growth.
+"""Plots a forecast: the day of each table, the hottest keys and their limit, the partitions, the growth.
 
 Needs matplotlib: `pip install 'isotone[plots]'`.
 """
@@ -26,7 +26,7 @@ _GIGABYTE: Final = 1e9
 
 
 def save(forecast: Forecast, path: str | PathLike[str]) -> None:
-    """Write the picture, in the format of the file's ending."""
+    """Write the picture; the file's ending decides the format."""
     ending = Path(path).suffix.lstrip(".").lower()
     if ending not in FORMATS:
         raise UsageError(f"{path}: a picture ends in {', '.join(f'.{each}' for each in FORMATS)}")
@@ -142,5 +142,5 @@ def _short(label: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """The text as it is: matplotlib would typeset what is between two dollars as mathematics."""
+    """The text with dollar signs escaped: matplotlib would typeset the text between them as mathematics."""
     return text.replace("$", r"\$")

@@ -1,13 +1,13 @@
-"""Records what each request costs, and which partition keys it touches: the raw material of a simulation.
+"""Records the cost of each request and the partition keys that it touches, for a simulation.
 
     recorder = Recorder(backend)
     store = isotone.connect(recorder)
     …
     touches = recorder.take()          # what was touched since the last call
 
-Units of a table and of each global index come from the responses. Where a request touches several keys of one place, its
-units are divided among them. Before and after each write its item is read on the side, to know which index entries
-changed; these reads are not recorded.
+The units of a table and of each global index come from the responses. If a request touches several keys of one place,
+its units are divided among them. Before and after each write the item is read separately, to find the changed index
+entries; these reads are not recorded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from isotone.values.size import item_size, write_units
 from isotone.values.types import AttributeValue, Item
 
 _WITHOUT_SQL: Final = "write the action with the store, or as GetItem, Query, PutItem and so on"
-# Whose keys cannot be told from the request.
+# Actions whose keys cannot be derived from the request.
 _NOT_RECORDED: Final = {
     "ExecuteStatement": _WITHOUT_SQL,
     "BatchExecuteStatement": _WITHOUT_SQL,
@@ -35,7 +35,7 @@ _NOT_RECORDED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class PartitionSpace:
-    """A table, or one of its global indexes: what has partitions of its own."""
+    """A table or a global index: each has partitions of its own."""
 
     table: str
     index: str | None = None
@@ -45,25 +45,25 @@ class PartitionSpace:
 
 
 class PartitionTouch(NamedTuple):
-    """Units that a request consumed for one partition key; without a key they are spread over all of them."""
+    """The units that a request consumed for one partition key; without a key, they are spread over all keys."""
 
     place: PartitionSpace
     key: str | None
     reads: float = 0.0
     writes: float = 0.0
     grown: int = 0
-    """By how many bytes the item grew."""
+    """The growth of the item in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class _KeyNames:
-    """The keys of a table and its indexes; `local` are its local ones."""
+    """The keys of a table and its indexes; `local` are its local indexes."""
 
     keys: dict[PartitionSpace, KeyDescription]
     local: frozenset[PartitionSpace]
 
     def touched(self, place: PartitionSpace, item: Mapping[str, Any] | None) -> str | None:
-        """The text of the partition key of an item in a place; None if the item is not in it."""
+        """The text of an item's partition key in a place; None if the item is not in it."""
         values = [(item or {}).get(name) for name in self.keys[place].partition_names]
         present = [value for value in values if value is not None]
         return _key_text(present) if len(present) == len(values) else None
@@ -75,7 +75,7 @@ class _Write(NamedTuple):
 
 
 class TouchRecorder(Native):
-    """A `Backend` that passes requests on to another one, and remembers what they touched."""
+    """A `Backend` that passes requests to another one, and records what they touch."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -83,7 +83,7 @@ class TouchRecorder(Native):
         self._touches: list[PartitionTouch] = []
 
     def take(self) -> list[PartitionTouch]:
-        """What was touched since the last call of this."""
+        """The touches since the last call of `take`."""
         taken, self._touches = self._touches, []
         return taken
 
@@ -109,7 +109,7 @@ class TouchRecorder(Native):
             self._writes(consumed, writes, before, after)
         return response
 
-    # What a request names
+    # Keys in a request
 
     def _keys_of_request(
         self, operation: str, request: Request
@@ -152,11 +152,10 @@ class TouchRecorder(Native):
         table = request["TableName"]
         shape = self._shape(table)
         place = PartitionSpace(table, request.get("IndexName"))
-        own = (
-            PartitionSpace(table) if place in shape.local else place
-        )  # which is in the table's partitions
+        # A local index is in the table's partitions.
+        own = PartitionSpace(table) if place in shape.local else place
         text = as_text(request)
-        if "KeyConditionExpression" not in text:  # the old form, KeyConditions
+        if "KeyConditionExpression" not in text:  # the legacy parameter KeyConditions
             return own, None
         names, values = (text.get(f"ExpressionAttribute{each}") for each in ("Names", "Values"))
         condition, key = key_condition(text["KeyConditionExpression"], names), shape.keys[place]
@@ -169,7 +168,7 @@ class TouchRecorder(Native):
         names = self._shape(table).keys[PartitionSpace(table)].names
         return _Write(table, {name: source[name] for name in names if name in source})
 
-    # What it cost
+    # Cost of a request
 
     def _reads(
         self, consumed: Mapping[str, Any], reads: list[tuple[PartitionSpace, str | None]]
@@ -217,13 +216,13 @@ class TouchRecorder(Native):
             self._touches += [PartitionTouch(place, key, writes=units / len(keys)) for key in keys]
 
     def _refused(self, writes: list[_Write], before: list[Item | None]) -> None:
-        """A write whose condition fails costs what it would have cost at the stored item's size."""
+        """Record a write whose condition failed: it costs as much as a write of the stored item."""
         for write, old in zip(writes, before, strict=True):
             place = PartitionSpace(write.table)
             key = self._shape(write.table).touched(place, write.key)
             self._touches.append(PartitionTouch(place, key, writes=write_units(_size(old))))
 
-    # Looks on the side
+    # Separate reads
 
     def _shape(self, table: str) -> _KeyNames:
         found = self._shapes.get(table)
@@ -240,7 +239,7 @@ class TouchRecorder(Native):
         request = {"TableName": write.table, "Key": write.key, "ConsistentRead": True}
         try:
             found: Item | None = self._backend.execute("GetItem", request).get("Item")
-        except ApiError:  # a wrong key: the request itself says so
+        except ApiError:  # the request itself will report a wrong key
             return None
         return found
 

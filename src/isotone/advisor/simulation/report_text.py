@@ -129,7 +129,7 @@ def _money(forecast: Forecast) -> str:
 
 
 def _unsure(forecast: Forecast, figure: Figure) -> str:
-    """How far a figure may be off; nothing for a figure that is 0."""
+    """The relative uncertainty of a figure as text; empty for a figure of 0."""
     part = forecast.part_unsure(figure)
     return _plus_minus(part) if part else ""
 

@@ -1,17 +1,20 @@
-"""The runs of a workload that a forecast is made of, what grows between their sizes, and how sure each figure is.
+"""The runs of a workload behind a forecast, the trends between their sizes, and the confidence of each figure.
 
-A workload runs once with all members of the sample, eight times with an eighth of them, and eight times with an eighth of
-those, each time with chance of its own. The large run gives the figures. The others say how far to trust them:
+A workload runs once with all members of the sample, eight times with an eighth of them, and eight times with an eighth
+of those, each time with other random numbers. The large run gives the figures. The others show how reliable they are:
 
-- *Chance.* Each of the eight small runs gives a forecast of its own. How much these differ is how much chance does to an
-  eighth of the members; with eight times as many it does an eighth of that (of the variance). Student's t for seven
-  degrees of freedom makes an interval of it.
+- *Randomness.* Each of the eight small runs gives a forecast of its own. How much these differ shows the variance with
+  an
+  eighth of the members; with eight times as many it is an eighth of that. Student's t for seven degrees of freedom turns
+  it into an interval.
 - *Size.* If the small runs together forecast something else than the large one, the figure may depend on the number of
-  members in a way that the forecast misses. What is still missing at the large run is taken to shrink with the square root
-  of the members.
-- *Rare events.* What happened in none of n calls may happen in 3 of n (the rule of three), so no figure is surer than 3/n.
+  members in a way that the forecast misses. The error that remains at the large run is assumed to shrink with the square
+  root of the members.
+- *Rare events.* An event that happened in none of n calls may happen in 3 of n (the rule of three), so no figure is
+  more
+  precise than 3/n.
 
-The interval adds the second to the others, which are independent. It has no more: what begins only among many more members
+The interval combines these as independent errors. It covers no more: an effect that begins only with many more members
 is in none of the runs.
 """
 
@@ -28,21 +31,20 @@ from isotone.advisor.simulation.recording import PartitionSpace
 from isotone.advisor.simulation.sampling import WorkloadSample
 
 PARTS: Final = 8
-"""How many small runs there are, and which part of the large run's members each has."""
+"""The number of small runs, and the divisor of the large run's members in each."""
 CONFIDENCE: Final = 0.95
 DEVIATIONS: Final = 1.96
-"""Within so many standard deviations are 95 % of what is spread normally."""
-_STUDENT: Final = 2.365  # of which 95 % is within this, for 7 degrees of freedom
-_UNSEEN: Final = 3.0  # what none of n calls did, at most 3 of n do, with a confidence of 95 %
-_SAME: Final = 0.05  # a smaller difference between two sizes is not extrapolated
-_STEEP: Final = (
-    0.5  # from this exponent on, units grow with the members and not with their logarithm
-)
-_STRAIGHT: Final = 1.5  # up to this one in a straight line
+"""Standard deviations around the mean that contain 95 % of a normal distribution."""
+_STUDENT: Final = 2.365  # contains 95 % of Student's t distribution with 7 degrees of freedom
+# the rule of three: an event in none of n calls happens in at most 3 of n (95 %)
+_UNSEEN: Final = 3.0
+_SAME: Final = 0.05  # a smaller relative difference between two sizes is not extrapolated
+_STEEP: Final = 0.5  # up to this exponent, units grow with the logarithm of the members
+_STRAIGHT: Final = 1.5  # up to this exponent, linearly; above it, by a power
 
 
 class ConfidenceInterval(NamedTuple):
-    """Where a figure is with a confidence of 95 %."""
+    """The 95 % confidence interval of a figure."""
 
     low: float
     high: float
@@ -53,11 +55,11 @@ class ConfidenceInterval(NamedTuple):
 
     @property
     def half(self) -> float:
-        """Half of its width."""
+        """Half of the interval's width."""
         return (self.high - self.low) / 2
 
     def widened(self, half: float) -> ConfidenceInterval:
-        """The interval with one more independent reason to be off, by so much to either side."""
+        """The interval with another, independent error of `half` to either side."""
         middle, whole = (self.low + self.high) / 2, math.hypot(self.half, half)
         return ConfidenceInterval(max(middle - whole, 0.0), middle + whole)
 
@@ -70,10 +72,11 @@ def interval_of(
     calls: int = 0,
     measured: float = math.inf,
 ) -> ConfidenceInterval:
-    """The interval of a figure by its values in the large run and in the small ones.
+    """The interval of a figure, given its values in the large run and in the small ones.
 
-    `ratio` is how many members the large run has for each of a small one's, `calls` how often its rarest action was called,
-    and `measured` how many members are measured for each of the large run's, which has chance, too. No figure is below 0.
+    `ratio` is the number of members of the large run per member of a small one, and `calls` the number of calls of its
+    rarest action. `measured` is the number of members in a measurement per member of the large run, because a
+    measurement is random, too. No figure is below 0.
     """
     if len(small) < 2:
         return ConfidenceInterval(large, large)
@@ -87,12 +90,12 @@ def interval_of(
 
 
 class Trend(NamedTuple):
-    """How a call's units in a place change with the number of members: not, by the logarithm, in a line, or by a power."""
+    """How a call's units in a place grow with the members: not at all, logarithmically, linearly, or by a power."""
 
     small: float
     big: float
     ratio: float
-    """The bigger sample's members for each of the smaller one's."""
+    """The members of the bigger sample per member of the smaller one."""
 
     @property
     def exponent(self) -> float:
@@ -103,10 +106,11 @@ class Trend(NamedTuple):
         return math.log(self.big / self.small) / math.log(self.ratio)
 
     def factor(self, members: float) -> float:
-        """The units among so many times the members of the bigger sample, for each unit in it."""
+        """The factor by which the units grow if the bigger sample's members are multiplied by `members`."""
         if not (exponent := self.exponent) or members <= 1:
             return 1.0
-        if _STEEP <= exponent <= _STRAIGHT:  # a part for each member, and one that is the same
+        # linear: a constant part, and one that is proportional to the members
+        if _STEEP <= exponent <= _STRAIGHT:
             each = (1 - self.small / self.big) / (1 - 1 / self.ratio)
             return 1 + each * (members - 1)
         if abs(exponent) > _STRAIGHT:
@@ -117,7 +121,7 @@ class Trend(NamedTuple):
 
 @dataclass(frozen=True)
 class Runs:
-    """The samples of all runs: the large one, the small ones, and for each of these a smallest one."""
+    """The samples of all runs: the large one, the small ones, and a smallest one for each small one."""
 
     large: WorkloadSample
     small: tuple[WorkloadSample, ...] = ()
@@ -125,24 +129,24 @@ class Runs:
 
     @classmethod
     def of(cls, samples: Sequence[WorkloadSample]) -> Runs:
-        """The runs in the order in which they are made: smallest, if they are smaller than the small ones; small, large."""
+        """The runs, given their samples in the order of running: smallest (if there are any), small, large."""
         *smaller, large = samples
         return cls(large, tuple(smaller[-PARTS:]), tuple(smaller[:-PARTS]))
 
     @classmethod
     def of_some(cls, samples: Sequence[WorkloadSample]) -> Runs | None:
-        """What is known when only the first of them have been made: a small run, and the smallest ones beside it."""
+        """The runs so far if only the first ones were made: a small run, with the smallest ones beside it."""
         if len(samples) <= PARTS:
             return None
         return cls(samples[PARTS], tuple(samples[:PARTS]))
 
     @property
     def ratio(self) -> float:
-        """The members of the large run for each of a small one's."""
+        """The members of the large run per member of a small one."""
         return _ratio(self.large, self.small[0]) if self.small else 1.0
 
     def trends(self, part: int | None = None) -> dict[tuple[str, PartitionSpace], Trend]:
-        """What depends on the number of members, and how, by the large run or by one of the small ones."""
+        """The trends of the units that depend on the number of members, from the large run or from a small one."""
         found = {}
         for key in self._growing:
             if part is None:
@@ -181,7 +185,7 @@ class Runs:
 
 
 def _steps(difference: float, of_larger: float, smaller: Sequence[float]) -> float:
-    """A difference between two sizes, as so many standard deviations of what chance makes of it."""
+    """The difference between two sizes, in standard deviations of its random error."""
     deviation = math.sqrt(of_larger + variance(smaller) / len(smaller))
     if abs(difference) <= 1e-9 * max(map(abs, smaller), default=0.0):
         return 0.0

@@ -1,15 +1,15 @@
-"""Runs a workload against a small database in memory, and condenses what it touched into a footprint for each action.
+"""Runs a workload against a small database in memory, and summarizes the touched keys as a footprint of each action.
 
 A footprint says how many units a call consumes in each place (a table or a global index), and for whose keys:
 
     own        the keys of the member who calls, such as its profile
-    drawn      those of a member that it reaches, such as the song that is played
+    drawn      the keys of a member that it draws, such as the song that is played
     shared     one key that many members touch, such as a leaderboard: the one that gets hot
     spread     keys that nobody touches again, such as a new order's, and scans
 
-The first two are told by the member's id in the key, or because all calls that touched the key have one member in
-common. Where a call reaches a population of which it has no member, such as the artist of the song that it drew, the key
-gets the calls of the member that it has.
+The first two are recognised by the member's id in the key, or because all calls that touched the key have one member in
+common. If a call touches a population from which it drew no member, such as the artist of the song that it drew, the
+key is counted for the member that it drew.
 """
 
 from __future__ import annotations
@@ -40,18 +40,21 @@ from isotone.tables.description import read_description, table_names
 Kind = Literal["own", "drawn", "shared", "spread"]
 
 _WINDOW: Final = 60.0  # seconds of simulated time
-_PEAK: Final = 20 * 3600 + 1_780_000_000 // 86400 * 86400  # when they begin: 20:00 UTC of a day
+# the start of the window: 20:00 UTC of some day
+_PEAK: Final = 20 * 3600 + 1_780_000_000 // 86400 * 86400
 _LEAST_CALLS: Final = 200  # of each action, in the run with all members of the sample
 _CALLS_A_MEMBER: Final = 2.0
-_MORE: Final = 2.0  # times the calls of the rarest action that the most frequent one gets, at most
-_SMALLEST: Final = 10  # members of a population, if it has so many
-_FORMS: Final = 20  # of the keys of a population's members in one place, that are told apart
-_ENOUGH: Final = 600  # touches of a key, from which on its part of the calls is known well
-_SPAN: Final = 0.6  # of the window; a key touched for less of it is that of a part of the time
+# The most frequent action gets at most so many times the calls of the rarest.
+_MAX_RATIO: Final = 2.0
+_SMALLEST: Final = 10  # members of a population, if it has as many
+_FORMS: Final = 20  # key forms of a population's members in one place; more are not told apart
+_ENOUGH: Final = 600  # touches of a key that make its share of the calls reliable
+# of the window; a key that is touched for less of it is used for part of the time
+_SPAN: Final = 0.6
 
 
 class Owner(NamedTuple):
-    """Whose key was touched. `form` is the key's text, with `{song}` for the id of a member of that population."""
+    """The owner of a touched key. `form` is the key's text, with `{song}` in place of a member's id."""
 
     kind: Kind
     population: str = ""
@@ -66,7 +69,7 @@ class Owner(NamedTuple):
 
 @dataclass(slots=True)
 class CallUnits:
-    """Units for each call of an action."""
+    """Units per call of an action."""
 
     reads: float = 0.0
     writes: float = 0.0
@@ -78,7 +81,7 @@ class CallUnits:
 
 @dataclass(slots=True)
 class Touches:
-    """How often a key was touched, and what that consumed for each call of an action."""
+    """How often a key was touched, and the units that this consumed per call of an action."""
 
     units: CallUnits = field(default_factory=CallUnits)
     number: int = 0
@@ -86,12 +89,12 @@ class Touches:
 
 @dataclass(slots=True)
 class Footprint:
-    """What a call of an action consumes on average, and by how many bytes its items grow."""
+    """The average units of a call of an action, and the growth of its items in bytes."""
 
     units: dict[tuple[PartitionSpace, Owner], CallUnits] = field(default_factory=dict)
     grown: dict[str, float] = field(default_factory=dict)
     in_use: dict[tuple[PartitionSpace, Owner], float] = field(default_factory=dict)
-    """The part of the time in which a shared key is used, if it is not always: it may have the minute in it."""
+    """The share of the time in which a shared key is used, if not always: the key may contain the minute."""
 
     def of(self, place: PartitionSpace) -> CallUnits:
         """The units in one place."""
@@ -104,23 +107,23 @@ class Footprint:
 
 @dataclass(slots=True)
 class WorkloadSample:
-    """The result of running a workload with a part of its members."""
+    """The result of running a workload with some of its members."""
 
     largest: int
-    """The members of the largest population; without any, a number that the calls are in proportion to."""
+    """The members of the largest population; without populations, a number that the calls are proportional to."""
     members: dict[str, int]
     calls: dict[str, int]
     footprints: dict[str, Footprint]
     stored: dict[tuple[str, PartitionSpace], float]
-    """Bytes in each place that a member of a population begins with."""
+    """The bytes in each place that a member of a population starts with."""
     index_bytes: dict[PartitionSpace, float]
-    """Bytes in each place for each byte in its table, at the end."""
+    """The bytes in each index per byte in its table, at the end."""
     hottest: dict[tuple[PartitionSpace, str, str], Touches]
-    """What was consumed for each call of an action: by place, label of the key, and action; of keys touched often."""
+    """The units per call by place, label of the key, and action; only for keys that are touched often."""
 
 
 class _Touched(NamedTuple):
-    """A touch, the call that made it, its action and its time."""
+    """A touch, with its call, action and time."""
 
     call: int
     action: str
@@ -129,7 +132,7 @@ class _Touched(NamedTuple):
 
 
 def sizes(workload: Workload, members: int) -> dict[str, int]:
-    """The size of each population if the largest has so many members."""
+    """The size of each population if the largest has `members` members."""
     largest = max((each.size for each in workload.populations.values()), default=1)
     scale = min(1.0, members / largest)
     return {
@@ -139,16 +142,16 @@ def sizes(workload: Workload, members: int) -> dict[str, int]:
 
 
 def calls_a_member(workload: Workload, members: int) -> float:
-    """How often each action is called for each member of the largest population, so that so few give an average."""
+    """The calls of each action per member of the largest population that are needed for averages."""
     counts = sizes(workload, members)
     return max(_CALLS_A_MEMBER, _LEAST_CALLS / max(counts.values(), default=members))
 
 
 class Run:
-    """A run of a workload with so many members of its largest population, the others in proportion.
+    """A run of a workload with `members` members of its largest population, the others in proportion.
 
-    `calls` is how often each action is called for each of them. Runs that are compared need the same number: what a
-    call consumes may depend on what others did before. `steps` are the members that join and the calls, in all.
+    `calls` is the number of calls of each action per member. It must be equal in runs that are compared, because the
+    cost of a call may depend on earlier calls. `steps` is the number of members that join plus the number of calls.
     """
 
     def __init__(
@@ -162,8 +165,8 @@ class Run:
         self._progress: Callable[[int], object] = lambda done: None
         joining = (name for name, each in workload.populations.items() if each.joins is not None)
         self._joining = sum(self._counts[name] for name in joining)
-        self.steps = self._joining + sum(self._calls.values())
-        self.title = f"{self._largest:,} members"
+        self.steps: int = self._joining + sum(self._calls.values())
+        self.title: str = f"{self._largest:,} members"
         self._chance = random.Random(seed)
         self._clock = ManualClock(_PEAK)
         self._acting = self._ranks("activity")
@@ -182,7 +185,7 @@ class Run:
         }
 
     def sample(self, progress: Callable[[int], object]) -> WorkloadSample:
-        """Join, call, and condense; `progress` is called with the number of steps that are done."""
+        """Create the members, run the calls, and summarize; `progress` is called with the number of steps done."""
         self._progress = progress
         database, close = open_backend(":memory:", clock=self._clock)
         recorder = TouchRecorder(database)
@@ -217,7 +220,7 @@ class Run:
             self._world = self._workload.prepares(self._store)
 
     def _join(self, recorder: TouchRecorder) -> dict[tuple[str, PartitionSpace], float]:
-        """Let all members join; returns what a member of each population stores."""
+        """Create all members; returns what a member of each population stores."""
         stored: dict[tuple[str, PartitionSpace], float] = {}
         before = _sizes(recorder)
         joined = 0
@@ -250,11 +253,13 @@ class Run:
         return member
 
     def _planned(self) -> dict[str, int]:
-        """How often each action is called: enough for averages, and more often what happens more often."""
+        """The number of calls of each action: enough for averages, and more for frequent actions."""
         rates = {name: each.rate_in_all() for name, each in self._workload.actions.items()}
         most = max(rates.values(), default=1.0)
         least = self._calls_a_member * self._largest
-        return {name: round(least * max(1.0, _MORE * rate / most)) for name, rate in rates.items()}
+        return {
+            name: round(least * max(1.0, _MAX_RATIO * rate / most)) for name, rate in rates.items()
+        }
 
     def _run_calls(self, recorder: TouchRecorder) -> None:
         order = [name for name, number in self._calls.items() for _ in range(number)]
@@ -290,7 +295,7 @@ def _sizes(backend: Any) -> dict[PartitionSpace, float]:
 
 
 class _Condensed:
-    """From what was touched to the footprint of each action."""
+    """Summarizes touches into the footprint of each action."""
 
     def __init__(
         self,
@@ -325,7 +330,7 @@ class _Condensed:
         return made
 
     def hottest(self) -> dict[tuple[PartitionSpace, str, str], Touches]:
-        """The keys that were touched often, as they were measured."""
+        """The keys that were touched often, with their measured units."""
         found: dict[tuple[PartitionSpace, str, str], Touches] = defaultdict(Touches)
         for call, action, _, touch in self._touched:
             owner = self._owner_of(call, touch)
@@ -340,7 +345,7 @@ class _Condensed:
         return {key: each for key, each in found.items() if each.number >= _ENOUGH}
 
     def _owner_of(self, call: int, touch: PartitionTouch) -> Owner:
-        """Whose key this call touched."""
+        """The owner of the key that this call touched."""
         if touch.key is None:
             return Owner("spread")
         found = self._owners[touch.place, touch.key]
@@ -355,7 +360,7 @@ class _Condensed:
         return Owner(kind, member.population, form)
 
     def _reached_by(self, call: int, owner: Any) -> Any:
-        """The owner of a key, or the member by whom a call reached a population that it has none of: a song's artist."""
+        """The owner of a key, or the drawn member through which a call reached it, such as a song for its artist."""
         members = self._of_call(call)
         if not isinstance(owner, PopulationMember) or not members:
             return owner
@@ -363,7 +368,7 @@ class _Condensed:
         return owner if owner.population in populations else members[-1]
 
     def _found_owners(self) -> dict[tuple[PartitionSpace, str], PopulationMember | Kind]:
-        """Whose each key is: a member's, shared, or of one call only."""
+        """The owner of each key: a member, "shared", or "spread" for keys of one call."""
         calls: dict[tuple[PartitionSpace, str], set[int]] = defaultdict(set)
         for each in self._touched:
             if each.touch.key is not None:
@@ -371,7 +376,7 @@ class _Condensed:
         return {key: self._owner(key[1], numbers) for key, numbers in calls.items()}
 
     def _found_forms(self) -> dict[tuple[PartitionSpace, str], str]:
-        """The text of each member's key without its id; the same for all if there are too many to tell apart."""
+        """The form of each member's key, without its id; one form for all if there are too many to tell apart."""
         forms: dict[tuple[PartitionSpace, str], str] = {}
         of_population: dict[tuple[PartitionSpace, str], set[str]] = defaultdict(set)
         for (place, text), owner in self._owners.items():
@@ -402,7 +407,7 @@ class _Condensed:
         return next((each for each in common if each in acting), common[0])
 
     def _named(self, text: str) -> PopulationMember | None:
-        """The first member whose id is in the text of a key."""
+        """The first member whose id is in a key's text."""
         found = (self._everybody.get(each) for each in self._ids.findall(text))
         return next(filter(None, found), None)
 
@@ -411,7 +416,7 @@ class _Condensed:
         return drawn if acting is None else [acting, *drawn]
 
     def _shares_of_time(self) -> dict[tuple[PartitionSpace, str], float]:
-        """The part of the time in which a shared key is used, such as one that has the minute in it."""
+        """The share of the time in which each shared key is used; a key may contain the minute."""
         times: dict[tuple[PartitionSpace, str], list[float]] = defaultdict(list)
         for each in self._touched:
             key = (each.touch.place, each.touch.key or "")
@@ -421,5 +426,5 @@ class _Condensed:
 
 
 def _share(times: list[float]) -> float:
-    """The part of the window between the first and the last time; 1 if there are too few to say."""
+    """The share of the window between the first and the last time; 1 if there are too few to tell."""
     return max((times[-1] - times[0]) / _WINDOW, 1 / 20) if len(times) >= 20 else 1.0

@@ -1,4 +1,4 @@
-"""A workload: who uses an application, how often, and what is called then.
+"""A workload: the populations of an application, and the actions that their members call, at which rate.
 
     load = Workload("songs", tables=[songs])
     listeners = load.population("listener", 10_000_000, activity=0.7)
@@ -35,7 +35,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 _SECONDS: Final = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0}
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_EXACT: Final = 1000  # ranks whose weights are added one by one
+_EXACT: Final = 1000  # ranks whose weights are added exactly
 _LETTERS: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 _MIXER: Final = 0x9E3779B1  # odd, so that different numbers stay different
 _ID_BITS: Final = 40
@@ -48,27 +48,27 @@ EVENING: Final = (
 
 
 class Ranks:
-    """The shares of members 1 to `size`: that of member k is proportional to 1 / k ** exponent."""
+    """The shares of members 1 to `size`: the share of member k is proportional to 1 / k ** exponent."""
 
     __slots__ = ("_exponent", "_head", "_total", "size")
 
     def __init__(self, size: int, exponent: float) -> None:
-        self.size = size
+        self.size: int = size
         self._exponent = exponent
         weights = (rank**-exponent for rank in range(1, min(size, _EXACT) + 1))
         self._head = list(accumulate(weights))
         self._total = self._below(size)
 
     def share(self, rank: int) -> float:
-        """The share of one member of the whole."""
+        """One member's share of the whole."""
         return float(rank**-self._exponent / self._total)
 
     def share_of_first(self, ranks: int) -> float:
-        """The share of the first members together."""
+        """The first members' share of the whole."""
         return self._below(min(ranks, self.size)) / self._total
 
     def pick(self, chance: random.Random) -> int:
-        """A rank at random, by the shares."""
+        """A random rank, according to the shares."""
         wanted = chance.random() * self._total
         if wanted <= self._head[-1]:
             return bisect.bisect_left(self._head, wanted) + 1
@@ -82,7 +82,7 @@ class Ranks:
         return low
 
     def _below(self, rank: int) -> float:
-        """The sum of the weights of ranks 1 to `rank`; beyond the first ones by their integral."""
+        """The sum of the weights of ranks 1 to `rank`; approximated by an integral after the first ones."""
         if rank <= len(self._head):
             return float(self._head[rank - 1])
         start, end, s = len(self._head) + 0.5, rank + 0.5, self._exponent
@@ -93,7 +93,7 @@ class Ranks:
 
 @dataclass(frozen=True, slots=True)
 class PopulationMember:
-    """One of a population. `number` 1 is the most active and the most popular; `id` is a text without order."""
+    """A member of a population. Number 1 is the most active and popular; `id` is a text in no order."""
 
     population: str
     number: int
@@ -111,7 +111,7 @@ class Population:
         self.joins: Callable[[WorkloadCall], object] | None = None
 
     def starts_with(self, function: F) -> F:
-        """Decorate the function that writes what a member has at the beginning: `call.member` is the member."""
+        """Decorate the function that writes the initial items of a member, `call.member`."""
         self.joins = function
         return function
 
@@ -124,7 +124,7 @@ class Population:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadAction:
-    """What is called, by whom (None: by the application itself), and how often a second, by each member of `by`."""
+    """A function that is called at a rate per second: by each member of `by`, or by the application itself (None)."""
 
     name: str
     run: Callable[[WorkloadCall], object]
@@ -132,14 +132,14 @@ class WorkloadAction:
     rate: float
 
     def rate_in_all(self, size: float | None = None) -> float:
-        """Calls a second on average, of a population of its size or another one."""
+        """The average calls a second, for a population of its own size or another one."""
         if self.by is None:
             return self.rate
         return self.rate * (self.by.size if size is None else size)
 
 
 class WorkloadCall:
-    """What a function of a workload is given: the store, who calls, and chance.
+    """The argument of a workload's functions: the store, the calling member, and random choices.
 
     `world` is what the function under `@load.prepare` returned. `chance` is a `random.Random`, the same in each
     simulation with the same seed. `clock` shows the simulated time.
@@ -156,22 +156,22 @@ class WorkloadCall:
         clock: ManualClock,
         draw: Callable[[Population | str], PopulationMember],
     ) -> None:
-        self.store = store
-        self.world = world
+        self.store: Store = store
+        self.world: Any = world
         self.chance = chance
-        self.clock = clock
+        self.clock: ManualClock = clock
         self._member = member
         self._draw = draw
 
     @property
     def member(self) -> PopulationMember:
-        """Who calls."""
+        """The member that calls."""
         if self._member is None:
             raise UsageError("this action has no member: declare whose it is, by=…")
         return self._member
 
     def draw(self, population: Population | str) -> PopulationMember:
-        """A member of a population, which may be given by its name, at random; a popular one more often."""
+        """A random member of a population (or of its name); popular members are drawn more often."""
         return self._draw(population)
 
 
@@ -179,7 +179,7 @@ class WorkloadCall:
 class Workload:
     """The populations and actions of an application.
 
-    `tables` are created before all else. `hours`: the load of each hour of the day, relative to each other.
+    `tables` are created first. `hours`: the relative load of each hour of the day.
     """
 
     name: str
@@ -204,8 +204,8 @@ class Workload:
     ) -> Population:
         """Declare a population.
 
-        `activity` and `popularity` are exponents: with 0 all members act, or are drawn, alike; with 1 the first one
-        does so k times as often as the k-th (Zipf's law).
+        `activity` and `popularity` are exponents: with 0 all members act, or are drawn, equally often; with 1 the first
+        member k times as often as the k-th (Zipf's law).
         """
         if not _NAME.fullmatch(name):
             raise UsageError(f"population {name!r}: a name has letters, digits and _")
@@ -220,7 +220,7 @@ class Workload:
         return made
 
     def prepare(self, function: F) -> F:
-        """Decorate the function that gets the empty store first; what it returns is `call.world`."""
+        """Decorate the function that gets the empty store first; its result is `call.world`."""
         self.prepares = function
         return function
 
@@ -234,7 +234,7 @@ class Workload:
         per_hour: float | None = None,
         per_day: float | None = None,
     ) -> Callable[[F], F]:
-        """Decorate a function that is called so often on average: by each member of `by`, or in all without it."""
+        """Decorate a function that is called at this rate: by each member of `by`, or without it in total."""
         rate = _rate({"second": per_second, "minute": per_minute, "hour": per_hour, "day": per_day})
 
         def declare(function: F) -> F:
@@ -254,7 +254,7 @@ class Workload:
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Workload:
-        """The workload in a TOML file, which names functions of a module: docs/simulation.md has the form."""
+        """Read a workload from a TOML file that names functions of a module; see docs/simulation.md."""
         try:
             found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -275,7 +275,7 @@ def _rate(given: Mapping[str, float | None]) -> float:
 
 
 class _WorkloadFile:
-    """A workload as TOML: tables `populations` and `actions`, functions as `module:name`."""
+    """A workload in TOML: tables `populations` and `actions`, functions as `module:name`."""
 
     def __init__(self, path: str, found: dict[str, Any]) -> None:
         self._path = path

@@ -1,8 +1,9 @@
-"""Azure Table storage as a backend: DynamoDB's requests, over Microsoft's `azure-data-tables`.
+"""Azure Table storage as a backend: answers DynamoDB's requests through Microsoft's `azure-data-tables`.
 
-Azure stores entities under two strings, and knows neither expressions nor indexes. Items are entities (`entities`,
-`keys`), tables are listed in a table of ours (`tables`), requests are executed here on what was read (`evaluation`), and
-changes are written under ETags (`actions`). `service` asks Azure, `account` says where it is.
+Azure stores entities under two strings, and has neither expressions nor indexes. Items become entities (`entities`,
+`keys`), and a table of Isotone's own lists the tables (`tables`). Requests are executed here, on the items that were
+read (`evaluation`), and changes are written if ETags are unchanged (`actions`). `service` sends requests to Azure,
+`account` parses its address.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import Any, ClassVar, Self
 
 from isotone.backends.azure_table.account import SCHEME, Account, account_of, credential_of
@@ -27,7 +27,7 @@ __all__ = ["LARGEST_REVERSAL", "SCHEME", "AsyncAzureTable", "AzureTable"]
 class AzureTable(Native):
     """The `Backend` of an account of Azure Table storage, by its address. Safe to use from several threads.
 
-    `credential` is one of `azure-core` or `azure-identity`; without it the environment is searched.
+    `credential` is an object of `azure-core` or `azure-identity`; without it the environment is searched.
     """
 
     ENGINE: ClassVar[str | None] = "azure-table"
@@ -52,7 +52,7 @@ class AzureTable(Native):
         self._service = AzureService(client, sleep)
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
-        """Answer one action; raises `ApiError`, `Unsupported`, or `ConnectionFailed` where there was no answer."""
+        """Answer one action; raises `ApiError`, `Unsupported`, or `ConnectionFailed` if there was no answer."""
         return self._service.run(self._actions.answer(operation, request), deadline)
 
     def close(self) -> None:
@@ -62,12 +62,7 @@ class AzureTable(Native):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -108,7 +103,7 @@ class AsyncAzureTable(Native):
             def close() -> None:
                 closing = connector.close()
                 with contextlib.suppress(StopIteration):
-                    # The first step closes the connections; the others wait for them to be closed.
+                    # The first step closes the connections; the rest waits until they are closed.
                     closing.send(None)
                 closing.close()
                 session.detach()

@@ -1,11 +1,11 @@
-"""Where an account is, and who asks: addresses `azure-table://…`, connection strings, keys, tokens.
+"""Azure accounts: addresses `azure-table://…`, connection strings, keys and tokens.
 
     azure-table://ACCOUNT                                 https://ACCOUNT.table.core.windows.net
     azure-table://HOST[:PORT][/ACCOUNT]                   https, at a host with a dot in its name
     azure-table://127.0.0.1:10002/devstoreaccount1        the emulator: http, on this machine
 
 The credentials are, in this order: `AZURE_STORAGE_CONNECTION_STRING`, if it is of this account; `AZURE_STORAGE_KEY` or
-`AZURE_STORAGE_SAS_TOKEN`, as Azure's own tools have them; the emulator's well-known key on this machine; what
+`AZURE_STORAGE_SAS_TOKEN`, as for Azure's own tools; the emulator's well-known key on this machine; those that
 `azure-identity` finds, if it is installed.
 """
 
@@ -57,7 +57,7 @@ def account_of(address: str) -> Account:
     ):
         raise _bad_address(address)
     if host in _LOOPBACK:
-        # By another name than 127.0.0.1 the SDK takes the emulator for Cosmos DB.
+        # At any other host than 127.0.0.1 the SDK mistakes the emulator for Cosmos DB.
         name = path[1] or _EMULATOR
         return Account(f"http://127.0.0.1:{port or 10002}/{name}", name, is_local=True)
     if "." in host:
@@ -72,7 +72,7 @@ def account_of(address: str) -> Account:
 def credential_of(
     account: Account, *, awaited: bool = False, environment: Mapping[str, str] = os.environ
 ) -> Any:
-    """The credential of an account, for clients that wait or are awaited. Raises `NoCredentials` without one."""
+    """The credential of an account, for a sync or (`awaited`) an async client. Raises `NoCredentials` without one."""
     from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
 
     settings = _connection(environment.get("AZURE_STORAGE_CONNECTION_STRING", ""))

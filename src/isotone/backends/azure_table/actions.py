@@ -1,4 +1,4 @@
-"""The actions of DynamoDB over Azure Table storage: what is read, what is executed, what is written.
+"""DynamoDB's actions on Azure Table storage: which entities each reads, executes on, and writes.
 
     GetItem                 read the entity, execute
     PutItem, DeleteItem     without a condition: write at once; otherwise as UpdateItem
@@ -57,23 +57,25 @@ from isotone.values.types import AttributeValue, Item
 
 R = TypeVar("R")
 
-LARGEST_REVERSAL: Final = 10_000  # items that a descending query reads
+LARGEST_REVERSAL: Final = 10_000  # items that a descending query may read
 
 _CONFLICTS: Final = Retries(attempts=50, base=0.005, longest=0.5)
-"""Of an optimistic write, before other writers have won."""
+"""For an optimistic write that keeps losing to other writers."""
 _THROTTLED: Final = Retries(attempts=10, base=0.005, longest=0.5)
-"""Of a write that Azure throttles."""
+"""For a write that Azure throttles."""
 _PAGE: Final = 1000  # entities that Azure returns at once
-# Bytes of an entity group. Azure's 4 MB are of JSON, which may be three times as long.
+# The largest group of entities in bytes. Azure's limit of 4 MB is for JSON, which may be three
+# times as long.
 _LARGEST_COMMIT: Final = 1024 * 1024
-# A batch leaves such entries unprocessed. They may have been written: to write them again changes nothing.
+# A batch returns such entries as unprocessed. They may have been written: writing them again
+# changes nothing.
 _UNPROCESSED: Final = (*THROTTLES, InternalServerError)
 
 _NONE: Final = (None, "NONE")
 
 
 class Actions:
-    """Answers requests by steps; the state is that of an account's tables."""
+    """Answers requests by steps, for the tables of one account."""
 
     __slots__ = ("_evaluator", "_tables")
 
@@ -150,7 +152,7 @@ class Actions:
     def _place(
         self, operation: str, request: Request, table: StoredDefinition, item: Any
     ) -> _EntityPlace:
-        """Where an item is. An item without a valid key is refused in DynamoDB's words."""
+        """The keys of an item. An item without a valid key is refused in DynamoDB's words."""
         layout = table.layout
         try:
             partition, row = layout.keys_of(item)
@@ -194,7 +196,7 @@ class Actions:
         if request.get("Segment"):
             filters = []  # the first segment has everything
         items, is_full = yield from _fitting(_FilterRange(table, filters, limit), limit)
-        # The page is read in the order of Azure's keys, which is not that of the scratch database.
+        # The page is in the order of Azure's keys, which is not that of the scratch database.
         of_page = {name: each for name, each in request.items() if name not in _POSITION}
         response = self._evaluator.execute("Scan", of_page, [table], items).response
         if is_full:
@@ -284,7 +286,7 @@ class Actions:
         return places
 
     def _parsed(self, operation: str, request: Request, parse: Callable[[Request], R]) -> R:
-        """What `parse` finds in a request. A malformed one is refused in DynamoDB's words."""
+        """The result of `parse` for a request. A malformed request is refused in DynamoDB's words."""
         try:
             return parse(request)
         except (AttributeError, KeyError, TypeError, ValueError):
@@ -331,7 +333,7 @@ class Actions:
         return (yield from self._describe_default("DescribeContinuousBackups", request))
 
     def _describe_default(self, operation: str, request: Request) -> Steps[Response]:
-        """What DynamoDB answers of a table for which a feature was never enabled."""
+        """DynamoDB's answer for a table for which a feature was never enabled."""
         table = yield from self._table(operation, request, request.get("TableName"))
         return self._evaluator.execute(operation, request, [table]).response
 
@@ -379,7 +381,7 @@ def _reason(operation: str) -> str:
 
 
 class _EntityPlace(NamedTuple):
-    """Where an item is: its table, and its keys in both systems."""
+    """An item's table, and its keys in both systems."""
 
     table: StoredDefinition
     layout: EntityLayout
@@ -388,17 +390,17 @@ class _EntityPlace(NamedTuple):
     key: Stored
 
     def stored(self, found: FoundEntity | None) -> list[Stored]:
-        """The item of an entity, if there is one."""
+        """The item of an entity, if there is one, as a list."""
         return [] if found is None else [Stored(self.table, self.layout.item(found.entity))]
 
     def overwrite(self, after: Item | None) -> EntityChange:
-        """Write an item, or its absence, over whatever there is."""
+        """Write an item, or delete it, whatever is stored."""
         if after is None:
             return RemoveEntity(self.partition, self.row)
         return Replace(self.layout.entity(after))
 
     def change(self, found: FoundEntity | None, after: Item | None) -> EntityChange | None:
-        """What makes an entity that was read the item after it; None if it already is."""
+        """The change that turns a found entity into an item; None if nothing differs."""
         if found is None:
             return None if after is None else InsertEntity(self.layout.entity(after))
         if after is None:
@@ -408,7 +410,7 @@ class _EntityPlace(NamedTuple):
         return Replace(self.layout.entity(after), found.etag)
 
     def check(self, found: FoundEntity) -> EntityChange:
-        """Commits only if the entity is as it was read: writes it as it is."""
+        """Writes an entity unchanged, so that the commit fails if it has changed."""
         return Replace(self.layout.entity(self.layout.item(found.entity)), found.etag)
 
 
@@ -449,9 +451,9 @@ def _etag(found: FoundEntity | None) -> str | None:
 def _groups(
     places: Sequence[_EntityPlace], changes: Sequence[EntityChange]
 ) -> list[tuple[WriteEntity | WriteTogether, list[int]]]:
-    """Changes as few requests, each with the numbers of its changes.
+    """The changes in as few requests as possible, each with the numbers of its changes.
 
-    Deletes are by themselves: in a transaction one that finds nothing fails it all.
+    Each delete is a request of its own: in a transaction, a delete of a missing entity would fail all changes.
     """
     groups: list[tuple[WriteEntity | WriteTogether, list[int]]] = []
     puts: dict[tuple[str, str], list[list[int]]] = {}
@@ -571,7 +573,7 @@ def _key_range(request: Request, table: StoredDefinition) -> KeyRange:
 
 
 def _clauses(layout: EntityLayout, range_: KeyRange) -> list[str]:
-    """The filter of a range, as terms."""
+    """The terms of the filter for a range."""
     clauses = [_clause(PARTITION, "eq", _key(range_.partition[0]))]
     clauses += [_clause(ROW, "eq", _key(value)) for value in range_.equal]
     if range_.operator == "BETWEEN":
@@ -597,7 +599,7 @@ def _clause(name: str, operator: str, key: str) -> str:
 
 
 class _FilterRange:
-    """The items of filters, one after the other, in order of their keys."""
+    """The items that match some filters, one filter after the other, in order of their keys."""
 
     def __init__(self, table: StoredDefinition, filters: Sequence[str], limit: int | None) -> None:
         self._table = table
@@ -606,7 +608,7 @@ class _FilterRange:
         self._token: Any = None
 
     def read(self) -> Steps[list[Stored]]:
-        """The next items; none at the end."""
+        """The next items; empty at the end."""
         table = self._table
         while self._filters:
             found, self._token = yield ListEntities(
@@ -627,7 +629,7 @@ class _FilterRange:
 
 
 def _first(entities: _FilterRange, limit: int | None) -> Steps[list[Stored]]:
-    """The items of a page: up to a limit, and to the one that passes 1 MB."""
+    """The items of a page: up to a limit, or to the item that exceeds 1 MB."""
     items: list[Stored] = []
     size = 0
     while read := (yield from entities.read()):
@@ -640,7 +642,7 @@ def _first(entities: _FilterRange, limit: int | None) -> Steps[list[Stored]]:
 
 
 def _last(entities: _FilterRange, limit: int | None) -> Steps[list[Stored]]:
-    """The last items of a range, as many as a page has."""
+    """The last items of a range, as many as fit into a page."""
     items: deque[Stored] = deque(maxlen=limit)
     size = count = 0
     while read := (yield from entities.read()):

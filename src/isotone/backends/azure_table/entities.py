@@ -1,7 +1,7 @@
 """Items of DynamoDB as entities of Azure: what comes back is exactly what was written.
 
-An attribute is a property of the same name, so that Azure's own tools show it and can filter by it, wherever Azure has
-its type, exactly. The others are in properties that Isotone names, as DynamoDB JSON:
+An attribute whose type Azure has exactly is a property of the same name, so that Azure's own tools can show it and
+filter by it. The other attributes are DynamoDB JSON in properties that Isotone names:
 
     key attributes           PartitionKey and RowKey, and nowhere else (`keys`)
     S                        a string, unless it is longer than 32,000 characters or has control characters
@@ -11,8 +11,8 @@ its type, exactly. The others are in properties that Isotone names, as DynamoDB 
     NULL, sets, L, M         DynamoDB JSON, in `IsotoneJson`, `IsotoneJson2`, … of up to 16,000 code points each
     names that Azure forbids, and attributes beyond 200    likewise
 
-Azure's limits are those of an entity: 252 properties, and 1 MiB, at two bytes for a character. So an item below
-DynamoDB's 400 KB may be too large; it is refused before it is sent.
+Azure limits an entity to 252 properties, and to 1 MiB at two bytes for each character. So an item below DynamoDB's 400
+KB may be too large; it is refused before it is sent.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ PARTITION: Final = "PartitionKey"
 ROW: Final = "RowKey"
 _JSON: Final = "IsotoneJson"
 
-_MOST_PROPERTIES: Final = 200  # of attributes; the others are for JSON
+_MOST_PROPERTIES: Final = 200  # for attributes; the rest is for JSON
 _LONGEST_STRING: Final = 32_000  # of 32,768 UTF-16 characters
 _CHUNK: Final = 16_000  # code points, of at most two UTF-16 characters each
 _LARGEST_BINARY: Final = 64 * 1024
 _LARGEST_ENTITY: Final = 1024 * 1024
-_MOST_DIGITS: Final = 15  # that every double keeps
+_MOST_DIGITS: Final = 15  # that every double stores exactly
 _INT64: Final = range(-(2**63), 2**63)
 
 _NAME: Final = re.compile("[A-Za-z_][A-Za-z0-9_]{0,254}")
@@ -52,7 +52,7 @@ _DIGITS: Final = re.compile("[1-9][0-9]*")
 
 
 class Int64(NamedTuple):
-    """An integer, in the form in which the SDK takes and returns it."""
+    """An integer in the form that the SDK takes and returns."""
 
     value: int
     edm_type: str = "Edm.Int64"
@@ -60,7 +60,7 @@ class Int64(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EntityLayout:
-    """How the items of a table are entities: the names and types of its key attributes, partition first."""
+    """How a table's items become entities: the names and types of its key attributes, partition first."""
 
     table: str
     key: Sequence[tuple[str, str]]
@@ -68,7 +68,7 @@ class EntityLayout:
     def keys_of(self, attributes: Mapping[str, AttributeValue]) -> tuple[str, str]:
         """The PartitionKey and RowKey of an item; the RowKey is empty in a table without a sort key.
 
-        Raises `KeyError` for attributes that are not a key of the table: the caller finds DynamoDB's words.
+        Raises `KeyError` for attributes that are not a key of the table; the caller turns it into DynamoDB's error.
         """
         encoded = []
         for name, code in self.key:
@@ -141,7 +141,7 @@ class EntityLayout:
 
 
 def _property(name: str, value: AttributeValue) -> Any:
-    """The value of the property of an attribute; None if it has to be in JSON."""
+    """The property of an attribute; None if it must be stored as JSON."""
     if not _NAME.fullmatch(name) or name.lower() in _RESERVED or _is_chunk(name):
         return None
     ((code, content),) = value.items()
@@ -187,12 +187,12 @@ def _chunks(rest: Item) -> Iterator[str]:
 
 
 def _attribute(value: Any) -> AttributeValue:
-    """The attribute of a property. Times and GUIDs, which Isotone does not write, become strings."""
+    """The attribute of a property. Times and GUIDs, which Isotone never writes, become strings."""
     if isinstance(value, bool):
         return {"BOOL": value}
     if isinstance(value, str):
         return {"S": value}
-    if isinstance(value, tuple):  # of the SDK: an integer of 64 bits and its type
+    if isinstance(value, tuple):  # the SDK's form of a 64-bit integer
         value = value[0]
     if isinstance(value, int | float):
         return {"N": canonical_number(repr(value))}
@@ -205,7 +205,7 @@ def _attribute(value: Any) -> AttributeValue:
 
 
 def entity_size(entity: Mapping[str, Any]) -> int:
-    """The size of an entity by Azure's formula: two bytes for a character, and some for each property."""
+    """The size of an entity by Azure's formula: two bytes per character, and some for each property."""
     size = 4
     for name, value in entity.items():
         if name in (PARTITION, ROW):

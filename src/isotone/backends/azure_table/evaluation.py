@@ -1,11 +1,11 @@
-"""What DynamoDB would answer: requests are executed in a database in memory that has only the items they touch.
+"""Executes DynamoDB's requests in a scratch database in memory that contains only the items of the request.
 
-Azure stores entities, and knows neither expressions nor DynamoDB's rules. So the items of a request are read from Azure
-and put into a scratch database; the request is executed there, and what it changed is written to Azure. Every rule, every
-message and every expression is that of Isotone's own engine.
+Azure has neither expressions nor DynamoDB's rules. So the items of a request are read from Azure and put into a scratch
+database, the request is executed there, and its changes are written to Azure. All rules, messages and expressions are
+those of Isotone's own engine.
 
-A scratch database serves one request at a time, and is empty again afterwards. There are as many as there were requests
-at the same time.
+A scratch database serves one request at a time, and is emptied afterwards. Concurrent requests have one each; idle ones
+are reused.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from isotone.errors import ApiError
 from isotone.values.types import Item
 
 _BATCH: Final = 25  # items in a BatchWriteItem
-_MOST_TABLES: Final = 100  # that a scratch database remembers
+_MOST_TABLES: Final = 100  # that a scratch database keeps
 
 
 class StoredDefinition(NamedTuple):
-    """A table: the CreateTable request that made it, its name in Azure, when it was made, and its id."""
+    """A table: its CreateTable request, its name in Azure, its creation time, and its id."""
 
     request: dict[str, Any]
     azure_name: str
@@ -40,7 +40,7 @@ class StoredDefinition(NamedTuple):
 
     @property
     def layout(self) -> EntityLayout:
-        """How its items are entities."""
+        """How its items become entities."""
         return EntityLayout(self.name, self.key)
 
     @property
@@ -62,14 +62,14 @@ class Stored(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The response to a request, and the watched items as they are after it."""
+    """The response to a request, and the watched items after it."""
 
     response: Response
     after: list[Item | None]
 
 
 class Evaluator:
-    """Executes requests on items that are given with them."""
+    """Executes requests on the items that are passed with them."""
 
     __slots__ = ("_idle",)
 
@@ -90,17 +90,17 @@ class Evaluator:
         """
         try:
             scratch = self._idle.pop()
-        except IndexError:  # one step, because another thread may take the last one
+        except IndexError:  # checked this way because another thread may take the last one
             scratch = _Scratch()
         outcome = scratch.execute(operation, request, tables, items, watched)
-        # After an error that is not DynamoDB's, the scratch database is not used again.
+        # After an error that is not DynamoDB's, the scratch database is not reused.
         self._idle.append(scratch)
         if isinstance(outcome, ApiError):
             raise outcome
         return outcome
 
     def refuse(self, operation: str, request: Request) -> None:
-        """Raise the error of a request to an account without tables, if it has one."""
+        """Raise the error that a request to an account without tables has, if any."""
         with embedded.open() as database:
             database.execute(operation, request)
 
@@ -129,14 +129,14 @@ class _Scratch:
             try:
                 response = database.execute(operation, request)
             except ApiError as error:
-                # Its items are still JSON, as they are stored.
+                # Its items are still the stored JSON.
                 error.members = msgspec.json.decode(msgspec.json.encode(error.members))
                 return error
             after = [self._item(each) for each in watched]
         return Outcome(response, after)
 
     def _define(self, tables: list[StoredDefinition]) -> None:
-        """Have these tables. There may be others, which the request does not name."""
+        """Make sure that these tables exist. Others may exist, too; the request does not name them."""
         if len(self._tables) >= _MOST_TABLES:
             self._database.close()
             self._database = embedded.open()

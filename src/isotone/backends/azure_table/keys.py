@@ -13,8 +13,8 @@ some of its calls, and a key has at most 512 UTF-16 characters. Letters, digits 
               1200             p504.12               the exponent counts from 500: 0.12 · 10⁴
     binary    00 ff            00ff                  two hexadecimal digits for each byte
 
-The nearest legal character is `.`, `>`, `[`, `~` or U+D7FF. Where one of these stands for itself before `~` or a higher
-character, `~-` is between them, so that everything that begins with it sorts before its escapes.
+The nearest legal character is `.`, `>`, `[`, `~` or U+D7FF. If such a character stands for itself and is followed by
+`~` or a higher character, `~-` is inserted between them, so that such texts sort before the escapes.
 
 From U+E000 on, the order of UTF-16 is not that of UTF-8, which is DynamoDB's. Encoded keys sort alike in both.
 """
@@ -43,7 +43,7 @@ _CODES: Final = {
     **{chr(code): f"~~~{code:02x}" for code in range(0x7F, 0xA0)},
 }
 _MEANINGS: Final = {code: character for character, code in _CODES.items()}
-_HIGHEST: Final = "\ud7ff"  # of the characters that stay as they are
+_HIGHEST: Final = "\ud7ff"  # of the characters that are not escaped
 _GUARD: Final = "~-"
 
 _IS_PLAIN: Final = re.compile("[&-.0->@-[\\]-}]*").fullmatch
@@ -82,7 +82,7 @@ def _code(match: re.Match[str]) -> str:
 
 
 def decode_text(key: str) -> str:
-    """The reverse of `encode_text`; raises `MalformedKey` for a key that it does not make."""
+    """The reverse of `encode_text`; raises `MalformedKey` for any other text."""
     text = _TOKEN.sub(_meaning, key)
     if encode_text(text) != key:
         raise _malformed(key, "string")
@@ -100,7 +100,7 @@ def _meaning(match: re.Match[str]) -> str:
 
 
 def _text_after(prefix: str) -> str | None:
-    """The first string after all that begin with a prefix; None if there is none."""
+    """The first string after all strings that begin with a prefix; None if there is none."""
     head = prefix.rstrip("\U0010ffff")
     if not head:
         return None
@@ -127,7 +127,7 @@ def encode_number(number: str) -> str:
 
 
 def decode_number(key: str) -> str:
-    """The reverse of `encode_number`; raises `MalformedKey` for a key that it does not make."""
+    """The reverse of `encode_number`; raises `MalformedKey` for any other text."""
     if key == "0":
         return key
     match = _NUMBER.fullmatch(key)
@@ -140,7 +140,7 @@ def decode_number(key: str) -> str:
             number = canonical_number(f"{sign}0.{digits}e{int(exponent) - _BIAS}")
             if encode_number(number) == key:
                 return number
-    except ValidationException:  # out of the range of DynamoDB's numbers
+    except ValidationException:  # outside the range of DynamoDB's numbers
         pass
     raise _malformed(key, "number")
 
@@ -187,12 +187,12 @@ def encode(value: AttributeValue) -> str:
 
 
 def decode(key: str, code: str) -> AttributeValue:
-    """The value of type `code` that a key stands for. Raises `MalformedKey` for a key that is not encoded."""
+    """The value of type `code` that a key encodes. Raises `MalformedKey` for any other text."""
     return {code: _DECODERS[code](key)}
 
 
 def prefix_range(value: AttributeValue) -> tuple[str, str | None]:
-    """The range `low <= key < high` of all values that begin with this one; None is the end."""
+    """The range `low <= key < high` of all values that begin with this one; a high of None is the end."""
     ((code, content),) = value.items()
     low = _ENCODERS[code](content)
     if code == "S":

@@ -1,11 +1,11 @@
-"""What Azure Table storage is asked, by the answers of DynamoDB's actions: steps, and two hosts that execute them.
+"""The requests to Azure Table storage as steps, and the two hosts that execute them with Microsoft's SDK.
 
-An action is a generator that yields steps and does no I/O. `AzureService` executes the steps with Microsoft's
-`azure-data-tables`, `AsyncService` with its async form. The SDK's errors become those of this library here, and only
-here: an entity that another writer changed is a `Conflict`, a table that is not there `TableGone`.
+An action is a generator that yields steps and does no I/O. `AzureService` executes the steps with `azure-data-tables`,
+`AsyncService` with its async form. The SDK's errors are translated here, and only here: an entity that another writer
+changed raises `Conflict`, a missing table `TableGone`.
 
-The SDK retries requests that Azure did not answer, or answered with 5xx, as `Retries` says. It sends a change that
-depends on the stored entity once: if the change was made and its answer lost, a retry would fail as if another writer
+The SDK retries requests that Azure did not answer, or answered with 5xx, as `Retries` says. A change that depends on
+the stored entity is sent only once: if the change was made and its answer lost, a retry would fail as if another writer
 had won, and the action would be executed on its own result.
 """
 
@@ -32,15 +32,15 @@ from isotone.errors import (
 
 R = TypeVar("R")
 
-_AT_ONCE: Final = 10  # requests of one action that run at the same time
+_AT_ONCE: Final = 10  # requests of one action that run in parallel
 
 
 class Conflict(Exception):
-    """An entity is not as it was read: another writer changed, made or deleted it."""
+    """Another writer changed, created or deleted an entity since it was read."""
 
 
 class Absent(Conflict):
-    """The entity is not there."""
+    """The entity does not exist."""
 
 
 class TableGone(Exception):
@@ -85,14 +85,14 @@ class InsertEntity(NamedTuple):
 
 
 class Replace(NamedTuple):
-    """Write an entity over one with this ETag; over any or none without an ETag."""
+    """Replace an entity that has this ETag; without an ETag, write over any or none."""
 
     entity: Entity
     etag: str | None = None
 
 
 class RemoveEntity(NamedTuple):
-    """Delete the entity with this ETag; whatever there is without an ETag."""
+    """Delete the entity that has this ETag; without an ETag, whatever is stored."""
 
     partition: str
     row: str
@@ -110,7 +110,7 @@ class WriteEntity(NamedTuple):
 
 
 class WriteTogether(NamedTuple):
-    """Make all changes, which are of one partition, or none. Raises `Conflict`."""
+    """Make all changes, which are in one partition, or none. Raises `Conflict`."""
 
     table: str
     changes: Sequence[EntityChange]
@@ -123,7 +123,7 @@ class MakeTable(NamedTuple):
 
 
 class DropTable(NamedTuple):
-    """Delete a table, if it is there."""
+    """Delete a table, if it exists."""
 
     table: str
 
@@ -138,7 +138,7 @@ Request: TypeAlias = GetEntity | ListEntities | WriteEntity | WriteTogether | Ma
 
 
 class Many(NamedTuple):
-    """Execute requests at the same time: the answer or the exception of each."""
+    """Execute requests in parallel: returns the answer or the exception of each."""
 
     requests: Sequence[Request]
 
@@ -202,10 +202,10 @@ class AzureService:
         return list(results)
 
     def _attempt(self, request: Request, deadline: float | None) -> Any:
-        """The answer, or the exception as this library has it."""
+        """The answer, or the translated exception."""
         try:
             return self._execute(request, _options(request, deadline))
-        except Exception as error:  # noqa: BLE001 - `translated` returns what it does not know
+        except Exception as error:  # noqa: BLE001 - `translated` returns other exceptions as they are
             return translated(error)
 
     def _execute(self, request: Request, options: dict[str, Any]) -> Any:
@@ -236,8 +236,8 @@ class AzureService:
 class AsyncService:
     """Executes steps, and awaits each.
 
-    A connection belongs to the event loop that opened it: each loop has a client, which `connect` makes. `close` is called
-    before the loop is closed; a later request opens new connections.
+    A connection belongs to the event loop that opened it, so each loop has a client of its own, made by `connect`. Call
+    `close` before the loop is closed; a later request opens new connections.
     """
 
     __slots__ = ("_clients", "_connect")
@@ -286,10 +286,10 @@ class AsyncService:
         return list(await asyncio.gather(*map(attempt, requests)))
 
     async def _attempt(self, request: Request, deadline: float | None) -> Any:
-        """The answer, or the exception as this library has it."""
+        """The answer, or the translated exception."""
         try:
             return await self._execute(request, _options(request, deadline))
-        except Exception as error:  # noqa: BLE001 - `translated` returns what it does not know
+        except Exception as error:  # noqa: BLE001 - `translated` returns other exceptions as they are
             return translated(error)
 
     async def _execute(self, request: Request, options: dict[str, Any]) -> Any:
@@ -327,7 +327,7 @@ class AsyncService:
 
 
 def _passed(deadline: float | None, pause: Sleep) -> DeadlineExceeded | None:
-    """The error to raise if an attempt after the pause would start after the deadline; None otherwise."""
+    """The error to raise if an attempt after the pause would start too late; None otherwise."""
     if deadline is None or time.monotonic() + pause.seconds <= deadline:
         return None
     return DeadlineExceeded(
@@ -337,17 +337,17 @@ def _passed(deadline: float | None, pause: Sleep) -> DeadlineExceeded | None:
 
 
 def _options(request: Request, deadline: float | None) -> dict[str, Any]:
-    """The options of a call to the SDK: which retries it makes, and the deadline of all its attempts together."""
+    """The SDK's options for a request: which retries it makes, and the deadline of all attempts together."""
     options: dict[str, Any] = {}
     if _is_conditional(request):
-        options |= {"retry_read": 0, "retry_status": 0}  # only connecting is tried again
+        options |= {"retry_read": 0, "retry_status": 0}  # only connecting is retried
     if deadline is not None:
         options["timeout"] = max(0.001, deadline - time.monotonic())
     return options
 
 
 def _is_conditional(request: Request) -> bool:
-    """Whether a request changes an entity only if it is as it was read."""
+    """Whether a request changes an entity only if it is unchanged since it was read."""
     if not isinstance(request, WriteEntity | WriteTogether):
         return False
     changes = request.changes if isinstance(request, WriteTogether) else (request.change,)
@@ -359,18 +359,19 @@ def _found(entity: Any) -> FoundEntity:
 
 
 def _call(request: WriteEntity | WriteTogether) -> tuple[str, dict[str, Any]]:
-    """The method of a table's client that makes a change, and its arguments."""
+    """The method of the SDK's table client that makes a change, and its arguments."""
     changes = request.changes if isinstance(request, WriteTogether) else [request.change]
     operations = [_operation(each) for each in changes]
     method, entity, options = operations[0]
-    # The SDK's `delete_entity` does not tell that there was nothing to delete; a transaction does.
+    # The SDK's `delete_entity` does not report that there was nothing to delete; a transaction
+    # does.
     if isinstance(request, WriteTogether) or (method == "delete" and options):
         return "submit_transaction", {"operations": operations}
     return f"{method}_entity", {"entity": entity, **options}
 
 
 def _operation(change: EntityChange) -> tuple[str, Entity, dict[str, Any]]:
-    """A change as an operation of the SDK: its name, the entity and options."""
+    """A change as an operation of the SDK: its name, the entity, and its options."""
     from azure.core import MatchConditions
     from azure.data.tables import UpdateMode
 
@@ -397,7 +398,7 @@ _BY_STATUS: Final = {404: "ResourceNotFound", 409: "EntityAlreadyExists", 412: "
 
 
 def translated(error: Exception) -> Exception:
-    """An exception of the SDK as one of this library; any other exception as it is."""
+    """An exception of the SDK as one of this library; other exceptions are returned as they are."""
     from azure.core.exceptions import AzureError, HttpResponseError, ServiceRequestError
 
     if not isinstance(error, AzureError):
@@ -430,7 +431,7 @@ def translated(error: Exception) -> Exception:
 
 
 def _code(error: Any) -> str:
-    """Azure's code of an error. Some calls of the SDK do not set it; then it is in the headers, or the status."""
+    """Azure's code of an error: the SDK's, or if it has none, from the headers or the status."""
     code = getattr(error, "error_code", None)
     if code is None and error.response is not None:
         code = error.response.headers.get("x-ms-error-code")

@@ -1,11 +1,12 @@
-"""The tables of an account: what DynamoDB knows of a table and Azure does not is in a table of ours.
+"""The tables of an account, listed in a table of Isotone's own, because Azure stores only their names.
 
-A table in Azure has a name of 3 to 63 letters and digits, and nothing else: no key schema, no types. So one table,
-`isotonetables`, has an entity for each table of DynamoDB, with its CreateTable request and its name in Azure, which is
-the same if it can be: `orders` is `orders`, `my-orders.2024` is `myorders2024` and eight digits of its hash.
+A table in Azure has a name of 3 to 63 letters and digits, and neither key schema nor types. So one table,
+`isotonetables`, has an entity for each table of DynamoDB, with its CreateTable request and its name in Azure. That is
+the same name if Azure allows it: `orders` is `orders`, but `my-orders.2024` is `myorders2024` and eight digits of a
+hash.
 
-A table is in the list before it is in Azure, and in Azure no longer before it leaves the list. After a crash in between,
-CreateTable or DeleteTable finishes what was begun.
+CreateTable lists a table before it creates it in Azure; DeleteTable deletes it in Azure before it removes it from the
+list. After a crash in between, repeating the call finishes the work.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ from isotone.errors import (
 REGISTRY: Final = "isotonetables"
 _TABLES: Final = "tables"  # the PartitionKey of all its entities
 
-_KNOWN_FOR: Final = 60.0  # seconds until a table's definition is read again
+_KNOWN_FOR: Final = 60.0  # seconds before a table's definition is read again
 _PAGE: Final = 1000
 _SAME_NAME: Final = re.compile("[a-z][a-z0-9]{2,49}")
 _RESERVED: Final = frozenset((REGISTRY, "tables"))
@@ -58,7 +59,7 @@ _RESERVED: Final = frozenset((REGISTRY, "tables"))
 _NO_INDEX: Final = (
     "indexes; write a second item whose key is the index's, or use an engine with indexes"
 )
-# Members of CreateTable that Azure has no counterpart for, and what to do instead.
+# Members of CreateTable that Azure does not support, and what to do instead.
 _LACKING: Final[Mapping[str, str]] = {
     "GlobalSecondaryIndexes": _NO_INDEX,
     "LocalSecondaryIndexes": _NO_INDEX,
@@ -81,7 +82,7 @@ def azure_name(name: str) -> str:
 
 
 class Tables:
-    """The tables of an account, as they were read not long ago."""
+    """The tables of an account, with recently read definitions cached."""
 
     __slots__ = ("_evaluator", "_known")
 
@@ -90,7 +91,7 @@ class Tables:
         self._known: dict[str, tuple[float, StoredDefinition]] = {}
 
     def find(self, name: str) -> Steps[StoredDefinition | None]:
-        """The table of a name or an ARN; None if there is none. Reads an entity once a minute."""
+        """The table with a name or an ARN; None if there is none. Reads an entity at most once a minute."""
         plain = name.rpartition(":table/")[2] if isinstance(name, str) else ""
         known = self._known.get(plain)
         if known is not None and known[0] > time.monotonic():
@@ -103,7 +104,7 @@ class Tables:
         return definition
 
     def forget(self) -> None:
-        """Read all definitions again."""
+        """Clear the cache of definitions."""
         self._known.clear()
 
     def _remember(self, definition: StoredDefinition) -> None:
@@ -117,7 +118,7 @@ class Tables:
         return _definition(found)
 
     def create(self, request: Request) -> Steps[Response]:
-        """Create a table. Raises `Unsupported` for one that needs what Azure has not."""
+        """Create a table. Raises `Unsupported` if it needs a feature that Azure lacks."""
         definition = StoredDefinition(
             _plain(request),
             azure_name(request.get("TableName") or ""),
@@ -137,17 +138,18 @@ class Tables:
                 ) from None
             raise ResourceInUseException(f"Table already exists: {definition.name}") from None
         except ApiError as error:
-            # After 5xx the table may have been made. It stays in the list, so that a later call finishes it.
+            # After a 5xx the table may have been created. It stays in the list, so that a later
+            # call finishes it.
             if not is_listed and error.status < 500:
                 yield from self._unlist(definition)
             raise
-        if is_listed:  # a table that was not made, or not wholly deleted, before a crash
+        if is_listed:  # a table that was partly created or deleted before a crash
             yield WriteEntity(REGISTRY, Replace(entity))
         self._remember(definition)
         return {"TableDescription": self._description(definition, "CREATING")}
 
     def _list(self, entity: Entity) -> Steps[bool]:
-        """Enter a table in the list; returns whether it was there."""
+        """Add a table to the list; returns whether it was there."""
         for _ in range(2):
             try:
                 yield WriteEntity(REGISTRY, InsertEntity(entity))
@@ -161,7 +163,7 @@ class Tables:
         raise ResourceInUseException(f"the table {REGISTRY!r} is being deleted; try again later")
 
     def _unlist(self, definition: StoredDefinition) -> Steps[bool]:
-        """Take a table off the list, unless another process has put it there again; returns whether it did."""
+        """Remove a table from the list, unless another process has added it again; returns whether it did."""
         try:
             found = yield GetEntity(REGISTRY, _TABLES, keys.encode_text(definition.name))
             if _definition(found).id != definition.id:
@@ -184,12 +186,12 @@ class Tables:
         return {"TableDescription": self._description(definition, "DELETING")}
 
     def describe(self, request: Request) -> Steps[Response]:
-        """Describe a table. Azure counts no entities, so there are no counts."""
+        """Describe a table. There are no counts, because Azure does not count entities."""
         definition = yield from self._existing("DescribeTable", request)
         return {"Table": self._description(definition, "ACTIVE")}
 
     def names(self, request: Request) -> Steps[Response]:
-        """ListTables: names in order."""
+        """ListTables: the names, in order."""
         self._evaluator.refuse("ListTables", request)
         start, limit = request.get("ExclusiveStartTableName", ""), request.get("Limit", 100)
         names = sorted(each.name for each in (yield from self._all()) if each.name > start)
@@ -237,7 +239,7 @@ class Tables:
 
 
 def _plain(request: Request) -> dict[str, Any]:
-    """The request as JSON has it."""
+    """The request in plain JSON types."""
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(request))
     return plain
 

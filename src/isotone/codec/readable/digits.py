@@ -1,7 +1,7 @@
-"""The complement of decimal digits, which reverses their order: for numbers, times and choices in descending keys.
+"""The complement of decimal digits, which reverses their order: for descending numbers, times and choices.
 
-The complement of a digit is its difference from nine, so the complement of a zero-padded number is the padded
-difference from the greatest of its width: 00157 becomes 99842. Punctuation stays.
+The complement of a digit is its difference from nine, so a zero-padded number becomes its difference from the greatest
+number of its width: 00157 becomes 99842. Punctuation stays.
 """
 
 from __future__ import annotations

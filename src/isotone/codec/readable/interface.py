@@ -1,4 +1,4 @@
-"""The protocol of a component of a string key: encode, decode, and which order it keeps.
+"""The protocol of codecs, the components of string keys: how they encode and decode, and which order they keep.
 
 Every codec keeps this rule, for values `a` and `b` and any texts `x` and `y` after them:
 
@@ -23,9 +23,9 @@ T_contra = TypeVar("T_contra", contravariant=True)
 V = TypeVar("V")
 
 SEPARATOR: Final = "#"
-# The character after the separator: it closes the range of everything that continues with one.
+# The character after the separator: it ends the range of all texts that continue with a separator.
 ABOVE_SEPARATOR: Final = "$"
-# Above every character with which a text could continue: texts that do not continue.
+# Above every character with which a text could continue; stands for texts that never continue.
 NEVER: Final = "\U0010ffff"
 
 
@@ -49,7 +49,7 @@ class Codec(Protocol[T]):
 
     @property
     def sorts(self) -> bool:
-        """Whether texts sort as their values do at all."""
+        """Whether texts sort as their values do, in either direction."""
         ...
 
     @property
@@ -61,13 +61,13 @@ class Codec(Protocol[T]):
     def least_continuation(self) -> str:
         """The least character with which a text can continue where another one ends.
 
-        A separator that sorts below it preserves order and marks the end.
+        A separator that sorts below it preserves the order and marks the end.
         """
         ...
 
     @property
     def form(self) -> str:
-        """What its texts depend on, for people; codecs with equal forms write compatible texts."""
+        """Describes for people what the texts depend on; codecs with equal forms write compatible texts."""
         ...
 
     def __hash__(self) -> int: ...
@@ -109,7 +109,7 @@ class HasPrefixes(Protocol[T_contra]):
     """A codec whose values can begin with one another, so that `begins_with` applies."""
 
     def encode_prefix(self, prefix: T_contra) -> str:
-        """The common beginning of the texts of exactly those values that begin with `prefix`."""
+        """The text with which exactly the texts of those values begin that begin with `prefix`."""
         ...
 
 
@@ -142,7 +142,7 @@ class Directed:
 
     sorts: ClassVar[bool] = True
     shaped_by: ClassVar[tuple[str, ...]] = ()
-    """The attributes on which the texts depend, besides the direction."""
+    """The attributes that determine the texts, besides the direction."""
 
     @property
     def open_ended(self) -> bool:
@@ -161,7 +161,7 @@ class Directed:
 
     @property
     def form(self) -> str:
-        """What its texts depend on: `Natural width=5 descending`."""
+        """What the texts depend on: `Natural width=5 descending`."""
         return form_of(self)
 
     def descending(self) -> Self:
@@ -170,7 +170,7 @@ class Directed:
 
 
 def form_of(codec: Directed) -> str:
-    """The name of a codec, and the attributes on which its texts depend."""
+    """The name of a codec, and the attributes that determine its texts."""
     given = ((name, getattr(codec, name)) for name in codec.shaped_by)
     options = [f"{name}={value}" for name, value in given if value not in (None, False, "")]
     return " ".join([type(codec).__name__, *options, *([] if codec.ascending else ["descending"])])

@@ -1,4 +1,4 @@
-"""Numbers inside a key: padded to the digits of the declared maximum, so that they sort up or down, or plain.
+"""Numbers inside a key: padded to the digits of a declared maximum, so that they sort; or plain.
 
     Natural(99_999)                        157 is 00157         descending 99842
     Integer(-99_999, 99_999)               157 is 000157        -157 is -99842
@@ -223,7 +223,7 @@ class FixedPoint(Directed):
         return self._plain(number)
 
     def _plain(self, number: Decimal) -> str:
-        """The magnitude with as many places as the scale has."""
+        """The magnitude with exactly as many decimal places as the scale."""
         try:
             return f"{number.copy_abs().quantize(self._step, context=self._exact):f}"
         except (Inexact, InvalidOperation):
@@ -308,7 +308,7 @@ class Float(Directed):
             bits = int(text, 16) if self.ascending else int(text, 16) ^ _ALL
             bits ^= _SIGN if bits & _SIGN else _ALL
             number: float = _DOUBLE.unpack(_BITS.pack(bits))[0]
-            if number == number and bits != _SIGN:  # the bits of -0.0
+            if number == number and bits != _SIGN:  # not -0.0
                 return number
         raise malformed(text, "a float in sixteen hexadecimal digits")
 
@@ -425,7 +425,7 @@ def _unsigned(text: str) -> tuple[str, bool]:
 
 def _clamped(value: V, low: V, high: V) -> tuple[V | None, V | None]:
     """The value moved into a range from above and from below, as `nearest` returns it."""
-    number: Any = value  # of a type that has an order
+    number: Any = value  # any ordered type
     return (
         None if number < low else min(number, high),
         None if number > high else max(number, low),

@@ -30,7 +30,7 @@ Piece = str | Codec[Any]
 
 
 def common_key(left: Template, right: Template) -> tuple[str, bool] | None:
-    """A key that both could write, and whether they certainly can; None if there is none."""
+    """A key that both templates could write, and whether they certainly can; None if there is none."""
     separator = left.separator
     if not left.codecs:
         key = _if_read(right, left.literals[0])
@@ -52,7 +52,7 @@ def _if_read(template: Template, key: str) -> str | None:
 
 def _is_in_pieces(template: Template) -> bool:
     if template.separator == SEPARATOR:
-        return True  # no component contains it, except a raw text at the end
+        return True  # no component contains the separator, except a raw text at the end
     return not any(_could_hold(codec, template.separator) for codec in template.codecs)
 
 
@@ -127,7 +127,7 @@ _LETTERS: Final = frozenset(ascii_letters)
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One character, or any number of them if it `repeats`: one of these, or any other one."""
+    """One character, or any number of them if it `repeats`: from a set, or any character."""
 
     characters: frozenset[str]
     others: bool = False
@@ -186,7 +186,7 @@ def _common_text(left: Shape, right: Shape) -> str | None:
 
 
 def _moves(left: Shape, right: Shape, ours: int, theirs: int) -> Iterator[tuple[int, int, str]]:
-    """The positions after one more character, or after the end of a repetition."""
+    """The positions after one more character, or after a repetition has ended."""
     one = left[ours] if ours < len(left) else None
     other = right[theirs] if theirs < len(right) else None
     if one is not None and one.repeats:

@@ -1,4 +1,4 @@
-"""The one condition on a sort key that selects exactly the keys of a condition on values.
+"""Turns a condition on values into one sort-key condition that selects exactly the same keys.
 
 DynamoDB takes one condition on a sort key: `=`, `<`, `<=`, `>`, `>=`, BETWEEN (which includes both ends) or
 begins_with. In the table `p` is the prefix of the keys (it ends in `#`, or is empty), `p$` the same with `$`
@@ -12,15 +12,15 @@ in place of that `#`, and `v` the text of the operand:
     < v         p      …  p v        p      …  p v⁻       < v
     v to w      p v #  …  p w $      p v    …  p w        v … w
 
-No key ever equals a text that ends in `$`. `v⁻` is the text before `v`, if values are discrete; otherwise the
-bound is `p v`, and that one text is `excluded`: the caller drops it. A raw text, whose `v $` would not be
-above everything that begins with `v`, has U+0000 there. A descending component reverses its operator.
+No key ever equals a text that ends in `$`. `v⁻` is the text before `v`, if values are discrete; otherwise the bound is
+`p v`, which is `excluded`: the caller drops that key. For a raw text, U+0000 replaces the `$`, because `v $` would not
+be above everything that begins with `v`. A descending component reverses the operator.
 
-Another separator takes the place of `#`, and its last character plus one that of `$`. Such a bound may be
+With another separator, that separator replaces `#`, and its last character plus one replaces `$`. Such a bound may be
 an existing key, so it is `excluded` if it does not satisfy the condition.
 
-A value may have no text, because it is beyond the component's width or finer than its scale. It still has a
-position in the order, so a bound is first moved to the next value that has a text (`fitting`):
+A value has no text if it is beyond the component's width or finer than its scale. It still has a position in the order,
+so a bound is first moved to the next value with a text (`fitting`):
 
     of Natural(9999)     is
     > 10_000_000         nothing
@@ -68,7 +68,7 @@ _HOLDS: Final[dict[Operator | None, Callable[..., bool]]] = {
 class SortKeySelection:
     """A condition on a sort key; without an operator, every key satisfies it.
 
-    `excluded` are bounds that DynamoDB includes but the caller must drop; they exist if no exact bound does.
+    `excluded` are bounds that DynamoDB includes but the caller must drop, because there is no exact bound.
     """
 
     operator: Operator | None = None
@@ -101,7 +101,7 @@ def check_operands(operator: Operator | None, operands: tuple[Any, ...]) -> None
 
 
 def nothing(text: str) -> SortKeySelection:
-    """The selection of no key; it reads one key at most."""
+    """A selection without keys; it reads one key at most."""
     return SortKeySelection("between", (text, text), frozenset((text,)))
 
 
@@ -111,19 +111,19 @@ def under(lead: str) -> SortKeySelection:
 
 
 def beyond(text: str) -> str:
-    """The least text above everything that begins with this text."""
+    """The least text above all texts that begin with this one."""
     text = text.rstrip(NEVER)
     return text[:-1] + _NEXT.get(text[-1:], chr(ord(text[-1:]) + 1))
 
 
-_NEXT: Final = {"\ud7ff": "\ue000"}  # the code points between them are not characters
+_NEXT: Final = {"\ud7ff": "\ue000"}  # the code points in between are not characters
 
 
 _NOTHING: Final[frozenset[str]] = frozenset()
 
 
 class Bound(NamedTuple):
-    """An end of a range, and whether a key that equals it must be dropped."""
+    """An end of a range, and whether a key equal to it must be dropped."""
 
     text: str
     is_dropped: bool = False
@@ -131,7 +131,7 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AddressedComponent:
-    """The component of a condition: the text before it, the stop after it, and whether it is the last one.
+    """The component that a condition is on: the text before it, the stop after it, and whether it is the last one.
 
     `is_guarded`: no key ends in the character above the separator.
     """
@@ -143,7 +143,7 @@ class AddressedComponent:
     is_guarded: bool
 
     def select(self, operator: Operator, operands: tuple[Any, ...]) -> SortKeySelection:
-        """The selection of the keys whose component satisfies a comparison or BETWEEN."""
+        """The selection of keys whose component satisfies a comparison or BETWEEN."""
         if operator == "between":
             low, high = operands if self.codec.ascending else operands[::-1]
             return self._between(low, high)
@@ -211,7 +211,7 @@ def _dropped(bound: Bound) -> frozenset[str]:
 
 
 def without_empty_texts(selection: SortKeySelection) -> SortKeySelection:
-    """The same selection without empty texts: no key is one, and DynamoDB refuses them."""
+    """The same selection without empty texts: no key is empty, and DynamoDB refuses empty operands."""
     if "" not in selection.operands or selection.operator is None:
         return selection
     if selection.operator in (">=", "begins_with"):

@@ -1,4 +1,4 @@
-"""Templates: the parts of a string key, and the conditions that select keys by them.
+"""Templates: the form of a string key, and the conditions that select keys by its parts.
 
 A template is a sequence of literals and codecs, joined by a separator, which is `#` by default:
 
@@ -8,11 +8,10 @@ A template is a sequence of literals and codecs, joined by a separator, which is
 
 Keys of one template sort by the first component, then by the second, and so on, each in its direction.
 
-A component ends after its width, at the end of the key, or where its *stop* begins: the separator, or the next
-literal in a template without one. So a text must not contain its stop, not even together with the stop that
-follows it (`a:` before `::` would end after `a`). Then a key decodes in one way only. If a text can continue
-with a character below the first of its stop, keys do not sort by it: such a component can be selected by
-equality and by prefix, but not by range.
+A component ends after its width, at the end of the key, or where its *stop* begins: the separator, or the next literal
+in a template without one. So a text must not contain its stop, not even in part (`a:` before `::` would end after `a`).
+Then a key decodes in one way only. If a text can continue with a character below the first one of its stop, keys do not
+sort by this component: it can be selected by equality and by prefix, but not by range.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ class Template:
         )
 
     def form(self, names: Sequence[str]) -> str:
-        """What its keys depend on, given a name for each component.
+        """Describes what the keys depend on, given a name for each component.
 
         >>> from isotone.codec.readable import Natural, Text
         >>> Template(["CUSTOMER", Text(), "ORDER", Natural(99)]).form(["customer", "number"])
@@ -112,7 +111,7 @@ class Template:
         return sum(known) + sum(map(len, self.literals)) if len(known) == len(widths) else None
 
     def render(self, values: Sequence[Any]) -> str:
-        """The key with one value for each codec. Raises the errors of the codecs' `encode`."""
+        """The key that has these values, one for each codec. Raises the errors of the codecs' `encode`."""
         if len(values) != len(self.codecs):
             raise UsageError(f"{self} takes {len(self.codecs)} values, not {len(values)}")
         return self._forms[-1] % tuple(
@@ -221,7 +220,7 @@ class Template:
         return without_empty_texts(self._selection(equal, operator, tuple(operands)))
 
     def has_text(self, place: int, value: Any) -> bool:
-        """Whether a key can have this value at this position; a number beyond the width cannot."""
+        """Whether a key can contain this value at this position; a number beyond the width cannot be in one."""
         return place >= len(self.codecs) or has_text(self.codecs[place], value)
 
     def _selection(
@@ -292,7 +291,7 @@ def _check(parts: Sequence[Part], separator: str) -> None:
 
 
 def _check_literals(parts: Sequence[Part], separator: str) -> None:
-    """Refuse a literal that would take a part of the separator after it."""
+    """Refuse a literal that ends with the beginning of the separator after it."""
     for part in parts:
         if isinstance(part, str):
             text = part.split(separator)[-1]
@@ -322,7 +321,7 @@ def _stops(literals: Sequence[str], separator: str) -> list[str]:
 
 
 def _bound(parts: Sequence[Part], stops: Sequence[str]) -> list[Part]:
-    """The parts, with each codec in the form for its position."""
+    """The parts, with each codec adapted to its position."""
     bound: list[Part] = []
     place = 0
     for part in parts:
@@ -377,7 +376,7 @@ def _title(codec: Codec[Any]) -> str:
 
 
 def _forms(literals: Sequence[str]) -> list[str]:
-    """For each number of leading values, a format with one %s for each of them."""
+    """For each number of leading values, a format with one %s per value."""
     forms, form = [], ""
     for literal in literals:
         form += literal.replace("%", "%%")
@@ -387,7 +386,7 @@ def _forms(literals: Sequence[str]) -> list[str]:
 
 
 def _end(text: str, start: int, width: int | None, stop: str) -> int:
-    """The end of a component; beyond the text if the text does not contain it."""
+    """The end of a component; beyond the text's end if its stop is missing."""
     if width is not None:
         return start + width
     end = text.find(stop, start) if stop else -1

@@ -18,9 +18,9 @@ in the same way.
     Hex()                 the bytes 00 FF are 00ff
     Hex().descending()    the bytes 00 FF are ff00~
 
-The order of texts is that of code points, which is the order of UTF-8 bytes. A case rule folds the text in
-the key, and the text that a query asks for, one character at a time, so that a folded prefix is a prefix of
-the folded text. The attribute that the value comes from is not changed.
+Texts sort by code points, which is the order of UTF-8 bytes. A case rule folds the text in the key, and the operand of
+a query, one character at a time, so that a folded prefix is a prefix of the folded text. The attribute itself is not
+changed.
 """
 
 from __future__ import annotations
@@ -125,14 +125,14 @@ class _AnyText(Directed, ABC):
 
     @abstractmethod
     def _forward(self, text: str) -> str:
-        """The text of a folded value."""
+        """Encode a folded value."""
 
     @abstractmethod
     def _backward(self, text: str) -> str:
-        """The folded value of a text."""
+        """Decode a text into the folded value."""
 
     def encode_prefix(self, prefix: str) -> str:
-        """The common beginning of the texts of exactly those values that begin with `prefix`."""
+        """The text with which exactly the texts of those values begin that begin with `prefix`."""
         folded = self.fold(prefix)
         return self._forward(folded) if self.ascending else _reversed(folded.encode())
 
@@ -161,7 +161,7 @@ class _AnyText(Directed, ABC):
 
 @dataclass(frozen=True, slots=True)
 class Text(_AnyText):
-    """An escaped text, which marks its own end, so any part may follow.
+    """An escaped text. It marks its own end, so any part may follow.
 
     >>> Text().encode("Berkshire & Sons"), Text("lower").encode("Banana")
     ('Berkshire$_&$_Sons', 'banana')
@@ -184,9 +184,9 @@ class Text(_AnyText):
 
 @dataclass(frozen=True, slots=True)
 class RawText(_AnyText):
-    """A text that is not escaped: it may contain separators if nothing follows it.
+    """An unescaped text: it may contain separators if nothing follows it.
 
-    `until` is the text that ends it, so it must not contain it.
+    `until` is the text that ends it, and must not be in the value.
 
     >>> RawText().encode("2022-08-13 00:00:00#LANE1"), RawText(until="#").encode("john smith")
     ('2022-08-13 00:00:00#LANE1', 'john smith')
@@ -247,7 +247,7 @@ class Hex(Directed):
         return "0" if self.ascending else NEVER
 
     def encode_prefix(self, prefix: bytes) -> str:
-        """The common beginning of the texts of exactly those values that begin with `prefix`."""
+        """The text with which exactly the texts of those values begin that begin with `prefix`."""
         if not isinstance(prefix, bytes):
             raise wrong_type(prefix, "bytes")
         return prefix.hex() if self.ascending else _reversed(prefix)
@@ -279,12 +279,12 @@ _PAIRS: Final = "pairs of lower-case hexadecimal digits"
 
 
 def _reversed(raw: bytes) -> str:
-    """Bytes as hexadecimal digits in reversed order, without the end."""
+    """Bytes in descending hexadecimal form, without the end mark."""
     return raw.translate(_COMPLEMENT).hex()
 
 
 def _read_reversed(text: str) -> bytes:
-    """The bytes of reversed digits with an end. Raises `ValueError` for any other text."""
+    """The bytes of a descending form with its end mark. Raises `ValueError` for any other text."""
     digits = text.removesuffix(_END)
     if digits == text or not _HEX.fullmatch(digits):
         raise ValueError(text)

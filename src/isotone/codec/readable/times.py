@@ -265,7 +265,8 @@ class EpochInstant(Directed):
         return self._number.samples()
 
 
-# Each directive, the most significant first: its attribute, its digits, and the unit that it counts.
+# Each directive, the most significant first: its attribute, its digits, and the unit that it
+# counts.
 _DIRECTIVES: Final = {
     "Y": ("year", 4, timedelta()),
     "m": ("month", 2, timedelta()),
@@ -373,7 +374,7 @@ def _format_of(directive: re.Match[str]) -> str:
 
 
 def _reading(pattern: str) -> str:
-    """The regular expression of the texts of a pattern."""
+    """The regular expression that matches the texts of a pattern."""
     texts = _DIRECTIVE.split(pattern)
     expressions = [
         f"([0-9]{{{_DIRECTIVES[text][1]}}})" if place % 2 else re.escape(text)

@@ -1,4 +1,4 @@
-"""Plans a PartiQL WHERE: which keys and ranges a condition selects, and which of the service's reads would overlap.
+"""The reads into which the service splits a PartiQL WHERE, and whether they overlap; `key_planning` chooses the keys.
 
 What is read, and in which order, is decided in operations/statement_reads.
 `key_planning` splits the condition into values of the partition key, conditions on the sort key, and the remaining

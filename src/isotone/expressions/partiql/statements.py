@@ -13,7 +13,6 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from isotone.effort import spend
 from isotone.errors import ValidationException
 from isotone.expressions.condition import CompiledCondition
 from isotone.expressions.expression import Expression
@@ -53,7 +52,6 @@ from isotone.values.cache import Cache
 from isotone.values.types import AttributeValue, Item
 
 _CACHED: Final = 16 << 20  # bytes of cached statements
-_EFFORT: Final = 5.0  # microseconds to compile one character
 _is_name: Final = re.compile("[a-zA-Z0-9_.-]{3,255}").fullmatch
 
 
@@ -127,14 +125,9 @@ class Statement(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     set_parameters: tuple[tuple[str, str], ...] = ()
 
     @property
-    def weight(self) -> int:
-        """How many functions of its expressions read the whole item."""
-        return sum(expression.weight for expression in self.expressions)
-
-    @property
-    def work(self) -> int:
-        """How many bytes of values they read, apart from the item; none, since statements are short."""
-        return 0
+    def nodes(self) -> int:
+        """How many nodes its expressions have."""
+        return sum(expression.nodes for expression in self.expressions)
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -258,7 +251,6 @@ def parse_statement(
 
 
 def _parsed(text: str, length: int) -> AnyStatement:
-    spend(_EFFORT * length)
     try:
         tree, parameters = parse(text)
         return _Building(text, parameters).build(tree)

@@ -66,7 +66,8 @@ class SetField(_WithValue):
     __slots__ = ()
 
     def action(self) -> nodes.Action:
-        return nodes.Set(self._path(), self._literal(self.value))
+        field, path = self.field, self.path  # no calls of `_path` and `_literal` here: a hot path
+        return nodes.Set(field.path(*path), nodes.Literal(field.encode_at(path, self.value)))
 
     @property
     def is_known(self) -> bool:

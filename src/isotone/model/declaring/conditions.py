@@ -111,7 +111,7 @@ class Operand(Comparable[T]):
 
 def place_in(field: Attr[Any], path: PathElements) -> str:
     """A field, or a place inside it, as source code."""
-    return field.name + "".join(f"[{element!r}]" for element in path)
+    return field.name + "".join(map("[{!r}]".format, path))
 
 
 def compares_fields(operand: Operand[Any], values: tuple[Any, ...]) -> bool:
@@ -253,6 +253,8 @@ class ValueComparison(Condition):
     operator: str
     values: tuple[Any, ...]
     path: PathElements = ()
+    literals: tuple[nodes.Literal, ...] | None = None
+    """The values in stored form, if the field's type was known when the comparison was made."""
 
     def node(self, absence: Absence | None = None) -> nodes.ConditionNode:
         field, left = self.field, self.field.path(*self.path)
@@ -260,7 +262,7 @@ class ValueComparison(Condition):
             among = values_in_range(field.order, self.operator, self.values)
             test = self._among(left, among)
         else:
-            right = tuple([nodes.Literal(self.wire(value)) for value in self.values])
+            right = self.literals or self._encoded()
             test = _comparison_node(self.operator, left, right)
         default = field.implied
         if absence is None or default is None:
@@ -272,8 +274,11 @@ class ValueComparison(Condition):
 
     def plain_node(self) -> nodes.ConditionNode:
         """The comparison as written. For ordered choices, `node` lists the choices in the range instead."""
-        right = tuple([nodes.Literal(self.wire(value)) for value in self.values])
+        right = self.literals or self._encoded()
         return _comparison_node(self.operator, self.field.path(*self.path), right)
+
+    def _encoded(self) -> tuple[nodes.Literal, ...]:
+        return tuple([nodes.Literal(self.wire(value)) for value in self.values])
 
     def _among(self, left: nodes.Path, values: Sequence[Any]) -> nodes.ConditionNode:
         """The test that the field has one of these values, because DynamoDB does not know the order of an enum."""

@@ -70,13 +70,13 @@ class EntitySchema:
         self.tag = tag
         self.fields = fields
         self.keys = keys
-        self.version = version or 1
-        self.declares_version = version is not None
+        self.version: int = version or 1
+        self.declares_version: bool = version is not None
         self.unknown = unknown
         self.upgrades = upgrades
-        self.primary = next(key for key in keys.values() if key.index is None)
-        self.identity = {field.name: field for field in self.primary.fields}
-        self.indexes = [key for key in keys.values() if key.index is not None]
+        self.primary: BoundKey = next(key for key in keys.values() if key.index is None)
+        self.identity: dict[str, Attr[Any]] = {field.name: field for field in self.primary.fields}
+        self.indexes: list[BoundKey] = [key for key in keys.values() if key.index is not None]
         self.previous: EntitySchema | None = None
         """The schema with the previous keys and tag, if the class declares any; see `previous_keys`."""
         self.patterns: dict[str, Pattern[Any]] = {}
@@ -85,8 +85,10 @@ class EntitySchema:
         """The vector indexes, by the names of their class attributes."""
         self.vector_patterns: dict[str, VectorPattern[Any]] = {}
         """The class attribute of each vector index; `Entity` fills it."""
-        self.by_role = {field.options.role: field for field in fields.values()}
-        self.unique = [field for field in fields.values() if field.options.unique]
+        self.by_role: dict[str, Attr[Any]] = {
+            field.options.role: field for field in fields.values()
+        }
+        self.unique: list[Attr[Any]] = [field for field in fields.values() if field.options.unique]
         self.computations: Mapping[str, Callable[[Any], Any]] = {
             name: field.options.compute
             for name, field in fields.items()

@@ -55,8 +55,8 @@ class Codec(Generic[T, W]):
             )
         self.encode = encode
         self.decode = decode
-        self.deterministic = deterministic
-        self.ordered = ordered
+        self.deterministic: bool = deterministic
+        self.ordered: bool = ordered
 
     def __repr__(self) -> str:
         name = getattr(self.encode, "__qualname__", repr(self.encode))

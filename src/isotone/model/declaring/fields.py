@@ -537,16 +537,15 @@ class Attr(_FieldPlace[T]):
             return compare_fields(self, operator, values)
         if operator in ORDERINGS and self.annotation is not None and self._orderless:
             raise UsageError(self._orderless)
+        literals = []
         for value in values:
             if value is None:
                 return self._compare_with_none(operator, values)
             if not value and operator in ("=", "<>") and isinstance(value, set | frozenset):
                 return self.missing() if operator == "=" else self.exists()  # None is not stored
-            if (
-                self.annotation is not None
-            ):  # while the class statement runs, the type is not known yet
-                self.encode(value)  # raises for a wrong type
-        return ValueComparison(self, operator, values)
+            if self.annotation is not None:  # not yet known while the class statement runs
+                literals.append(nodes.Literal(self.encode(value)))  # raises for a wrong type
+        return ValueComparison(self, operator, values, (), tuple(literals) or None)
 
     def _compare_with_none(self, operator: str, values: tuple[Any, ...]) -> Condition:
         if operator not in ("=", "<>"):
@@ -868,22 +867,22 @@ def field(
 def computed(
     compute: Callable[[Any], Any], *, name: str | None = None, init: Literal[False] = False
 ) -> Any:
-    """Declare a field that is computed from the entity's other fields."""
+    """Declare a field that is computed from the entity's other fields: `total: Attr[Decimal] = computed(lambda order: order.price * order.count)`."""
     return Attr(FieldOptions(role="computed", compute=compute, name=name))
 
 
 def version(*, name: str | None = None, init: Literal[False] = False) -> Any:
-    """Declare the field that detects concurrent writes: each write increases it by one."""
+    """Declare the field that detects concurrent writes: each write increases it by one: `revision: Attr[int] = version()`."""
     return Attr(FieldOptions(role="version", default=0, name=name))
 
 
 def expires(*, default: Any = MISSING, name: str | None = None) -> Any:
-    """Declare the datetime at which the item expires, to the second: the table's TimeToLive attribute."""
+    """Declare the datetime at which the item expires, to the second: the table's TimeToLive attribute: `ends: Attr[datetime | None] = expires(default=None)`."""
     return Attr(FieldOptions(role="expires", default=default, name=name))
 
 
 def created(*, name: str | None = None, init: Literal[False] = False) -> Any:
-    """Declare the datetime at which the item was first written; set by the library."""
+    """Declare the datetime at which the item was first written; set by the library: `placed_at: Attr[datetime] = created()`."""
     return Attr(FieldOptions(role="created", default=None, name=name))
 
 
@@ -896,5 +895,5 @@ def created_id(*, name: str | None = None, init: Literal[False] = False) -> Any:
 
 
 def updated(*, name: str | None = None, init: Literal[False] = False) -> Any:
-    """Declare the datetime at which the item was last written; set by the library."""
+    """Declare the datetime at which the item was last written; set by the library: `changed_at: Attr[datetime] = updated()`."""
     return Attr(FieldOptions(role="updated", default=None, name=name))

@@ -98,7 +98,10 @@ class Key:
 
 
 class Index(Key):
-    """A secondary index's key. `when` makes it sparse: only entities that satisfy it have an entry."""
+    """A secondary index's key. `when` makes it sparse: only entities that satisfy it have an entry.
+
+    by_status = Index("GSI1", "CUSTOMER", customer_id, when=status != "DONE").sort(status, number)
+    """
 
     def __init__(
         self,
@@ -146,9 +149,9 @@ class StringSlot:
         template: readable.Template,
         components: tuple[Component, ...],
     ) -> None:
-        self.attribute = attribute
+        self.attribute: KeyAttribute = attribute
         self.template = template
-        self.components = components
+        self.components: tuple[Component, ...] = components
         names = [component.field.name for component in components]
         converters = [_converters(component) for component in components]
         encoders = [codec.encode for codec in template.codecs]
@@ -271,9 +274,9 @@ class NativeSlot:
                 f"key attribute {attribute.name!r} holds {component.field.name!r} as it is, not in another "
                 "form; give the field another attribute: field(name=…)"
             )
-        self.attribute = attribute
-        self.components = (component,)
-        self.field = component.field
+        self.attribute: KeyAttribute = attribute
+        self.components: tuple[Component] = (component,)
+        self.field: Any = component.field
 
     @property
     def is_short(self) -> bool:
@@ -587,6 +590,8 @@ def in_order(part: Attr[Any] | Component) -> Component:
     """An enum or Literal, sorted in the order of its declared values, not by their text.
 
     The field may be optional: as with any field, None means that the index has no entry.
+
+        by_urgency = Index("GSI1", "TEAM", team).sort(in_order(urgency))
     """
     return replace(component_of(part), form="in_order")
 

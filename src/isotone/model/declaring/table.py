@@ -36,7 +36,10 @@ def Number(name: str) -> KeyAttribute:  # noqa: N802 - named like the type that 
 
 
 def Binary(name: str) -> KeyAttribute:  # noqa: N802
-    """A key attribute of type binary."""
+    """A key attribute of type binary.
+
+    Table("files", partition=Binary("digest"), sort=None)
+    """
     return KeyAttribute(name, "B")
 
 
@@ -91,6 +94,8 @@ def Global(  # noqa: N802
     """A global secondary index; up to four attributes in each part of its key.
 
     `one_kind` reserves it for one entity, so that scanning the index reads only that entity.
+
+        Table("shop", indexes={"GSI1": Global("GSI1PK", "GSI1SK", projection="KEYS_ONLY")})
     """
     layout = KeyLayout(_attributes(partition), _attributes(sort))
     for part in (layout.partition, layout.sort):
@@ -102,7 +107,10 @@ def Global(  # noqa: N802
 
 
 def Local(sort: KeyName, *, projection: Projection = "ALL") -> IndexLayout:  # noqa: N802
-    """A local secondary index: the table's partition key with another sort key."""
+    """A local secondary index: the table's partition key with another sort key.
+
+    Table("shop", indexes={"by_total": Local("total")})
+    """
     return IndexLayout("local", KeyLayout((), _attributes(sort)), projection)
 
 
@@ -157,7 +165,7 @@ class Table:
             check_name("an index", name)
             if not isinstance(index, IndexLayout):
                 raise UsageError(f"index {name!r} is {index!r}; {_SUCH_INDEXES}")
-        self.keys = KeyLayout(_attributes(self.partition), _attributes(self.sort))
+        self.keys: KeyLayout = KeyLayout(_attributes(self.partition), _attributes(self.sort))
         self.entities: dict[str, EntitySchema] = {}
         """The entities that are defined on this table, by tag."""
         self.previous_tags: dict[str, EntitySchema] = {}
@@ -170,7 +178,9 @@ class Table:
         """Parents with children that are read together, by name."""
         self.vectors: dict[str, VectorLayout] = {}
         """The vector indexes that entities declare, by name."""
-        self.layouts = {name: self._layout(index) for name, index in self.indexes.items()}
+        self.layouts: dict[str, KeyLayout] = {
+            name: self._layout(index) for name, index in self.indexes.items()
+        }
 
     def entity_of(self, tag: str) -> EntitySchema | None:
         """The entity with a tag, current or previous."""

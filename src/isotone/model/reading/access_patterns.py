@@ -35,8 +35,8 @@ class Pattern(Generic[E]):
 
     def __init__(self, entity: type[E], schema: EntitySchema, key: BoundKey) -> None:
         self.entity = entity
-        self.schema = schema
-        self.key = key
+        self.schema: EntitySchema = schema
+        self.key: BoundKey = key
 
     def where(self, *conditions: Condition, **named: Never) -> Query[E]:
         """The query for the entities that satisfy the conditions.

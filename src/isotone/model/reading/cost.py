@@ -25,7 +25,10 @@ WORTH_REPORTING: Final = 100 * limits.KB  # bytes; smaller reads are not reporte
 
 
 class WastefulRead(UserWarning):
-    """A read dropped most of the items that it paid for."""
+    """A read dropped most of the items that it paid for.
+
+    warnings.simplefilter("error", isotone.WastefulRead)  # in tests
+    """
 
 
 @dataclass(frozen=True, slots=True)

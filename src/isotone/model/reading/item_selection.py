@@ -69,7 +69,7 @@ class ItemSelection:
         self._selected = selected
         self._by_tag = {tag: schema for schema in (*schemas, *further) for tag in schema.tags}
         self._keyed = tuple(zip((*schemas, *further), keys, strict=True))
-        self.is_whole = projected_attributes(table, keys[0].index) is None
+        self.is_whole: bool = projected_attributes(table, keys[0].index) is None
         self._is_only_kind = is_only_kind
         projected = projected_attributes(table, keys[0].index)
         self._has_tags = projected is None or table.tag in projected
@@ -92,7 +92,7 @@ class ItemSelection:
         is_one_kind = len(schemas) == len(self._decoders) == 1
         if is_one_kind and not self._excluded and not self._expiry:  # which a dict look-up covers
             self._decode_json = schemas[0].decode_json
-        self.json_items = self._decode_json is not None
+        self.json_items: bool = self._decode_json is not None
 
     def entities(self, items: Sequence[Any], now: float, found: list[Found], note: Note) -> None:
         """Append the entities to `found`, each with its item. `note` is called for each invalid item.

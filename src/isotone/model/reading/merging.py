@@ -201,7 +201,7 @@ def page(reader: Reader, merge: Merge[E], size: int, cursor: str | None) -> Step
         raise UsageError(f"a page cannot have size={size!r}; give 1 or more")
     for query in merge.queries:
         yield from reader.records.check(query.schemas, query.keys)
-    of = identity(["merge", [query.identity.hex() for query in merge.queries]])
+    of = identity(["merge", [query.cursor_identity.hex() for query in merge.queries]])
     is_back, places = False, [None] * len(merge.queries)
     if cursor is not None and cursor != "":
         is_back, places = reader.cursors.read(cursor, of)

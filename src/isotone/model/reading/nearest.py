@@ -47,8 +47,8 @@ class VectorPattern(Generic[E]):
 
     def __init__(self, entity: type[E], schema: EntitySchema, bound: BoundVectorIndex) -> None:
         self.entity = entity
-        self.schema = schema
-        self.bound = bound
+        self.schema: EntitySchema = schema
+        self.bound: BoundVectorIndex = bound
 
     def __call__(self, **values: Any) -> VectorSearch[E]:
         """The search among entities that have these values in the partition and filter fields.
@@ -122,7 +122,7 @@ class VectorSearch(Generic[E]):
 
     def __init__(self, pattern: VectorPattern[E], wanted: Mapping[str, Any]) -> None:
         self.pattern = pattern
-        self.wanted = wanted
+        self.wanted: Mapping[str, Any] = wanted
 
     def requests(
         self, vector: Iterable[SupportsFloat], limit: int, *, whole: bool

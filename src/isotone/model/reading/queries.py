@@ -1,4 +1,4 @@
-"""`Query` and `Scan`: filters, limits, order, selected fields, and the Query or Scan request made of them.
+"""`Query` and `Scan`: filters, limits, order, selected fields, their request, and what a cursor is bound to.
 
 Nothing is read here. An entity's key (`access_patterns`) creates a `Query` or a `Scan`; its methods return refined
 copies; a store reads it. Invalid queries are refused when they are created.
@@ -241,7 +241,7 @@ class Read(Generic[E_co]):
         return request
 
     @cached_property
-    def identity(self) -> bytes:
+    def cursor_identity(self) -> bytes:
         """The text that binds cursors to this read.
 
         It leaves out the values of inequalities, because they may depend on the current time.

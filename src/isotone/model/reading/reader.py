@@ -92,10 +92,19 @@ class Page(Sequence[E_co]):
         invalid: Sequence[InvalidItem] = (),
     ) -> None:
         self.items = items
-        self.cursor = cursor
-        self.previous = previous
-        self.stats = stats
-        self.invalid = invalid
+        self.cursor: str | None = cursor
+        self.previous: str | None = previous
+        self.stats: Stats = stats
+        self.invalid: Sequence[InvalidItem] = invalid
+
+    def _repr_html_(self) -> str:
+        from isotone.model.reading.showing import table_html
+
+        entities = cast("list[Entity]", self.items)
+        more = "" if self.cursor is None else "; more follow"
+        return table_html(
+            entities, f"{pluralized(len(entities), 'result')}, {self.stats.units:g} units{more}"
+        )
 
     def __repr__(self) -> str:
         return f"Page({self.items!r}, cursor={self.cursor!r}, previous={self.previous!r})"
@@ -139,7 +148,7 @@ class Reader:
     ) -> None:
         self.cursors = cursors
         self.records = records
-        self.clock = clock or SystemClock()
+        self.clock: Clock | SystemClock = clock or SystemClock()
         self._report = report
 
     def get(
@@ -252,22 +261,22 @@ class Reader:
 
     def _position(self, read: Read[Any], cursor: str) -> CursorPosition:
         try:
-            is_back, parts = self.cursors.read(cursor, read.identity)
+            is_back, parts = self.cursors.read(cursor, read.cursor_identity)
         except InvalidCursor:
             if all(schema.previous is None for schema in read.schemas):
                 raise
-            is_back, parts = self.cursors.read(cursor, with_previous_tags(read).identity)
+            is_back, parts = self.cursors.read(cursor, with_previous_tags(read).cursor_identity)
         return CursorPosition(is_back, None if parts is None else position_in(read, parts))
 
     def _cursor(self, read: Read[Any], at: CursorPosition) -> str:
         parts = None if at.key is None else packed(read, at.key)
-        return self.cursors.write((at.is_back, parts), read.identity)
+        return self.cursors.write((at.is_back, parts), read.cursor_identity)
 
     def cursor_after(self, query: Query[Any], values: Mapping[str, Any]) -> str:
         """The cursor of the page after an entity, given the fields of its primary key and of the queried key."""
         (schema,) = query.schemas
         key = {**schema.primary_key(values), **schema.key_attributes(query.keys[0], values, {})}
-        return self.cursors.write((False, packed(query, key)), query.identity)
+        return self.cursors.write((False, packed(query, key)), query.cursor_identity)
 
     def first(self, read: Read[E]) -> Steps[E | None]:
         """The first result; None if there is none."""

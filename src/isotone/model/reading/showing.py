@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import Context, Decimal
 from enum import Enum
+from html import escape
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from isotone.errors import UsageError
@@ -40,6 +41,8 @@ def show(
 
     `by` is the key whose attributes are shown, by default the primary one. Raises `UsageError` for anything but
     entities, such as a query that has not been read.
+
+        isotone.show(store.all(query), Order.number, Order.status)
     """
     print(table_text(_entities(entities), fields, by), file=file)
 
@@ -69,6 +72,30 @@ def table_text(
     """The table's lines, with a header; "(nothing)" if there are no entities."""
     if not entities:
         return "(nothing)"
+    names, cells, right = _columns(entities, fields, by)
+    return aligned(names, cells, right=right)
+
+
+def table_html(entities: Sequence[Entity], caption: str = "") -> str:
+    """The same table, of keys and all fields, as a notebook shows it."""
+    names, cells, right = _columns(entities, (), None) if entities else ([], [], set())
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    rows = "".join(
+        "<tr>"
+        + "".join(
+            f'<td style="text-align: {"right" if place in right else "left"}">{escape(text)}</td>'
+            for place, text in enumerate(row)
+        )
+        + "</tr>"
+        for row in cells
+    )
+    return f"<table><caption>{escape(caption)}</caption><tr>{head}</tr>{rows}</table>"
+
+
+def _columns(
+    entities: Sequence[Entity], fields: Sequence[Attr[Any]], by: Pattern[Any] | None
+) -> tuple[list[str], list[list[str]], set[int]]:
+    """The names of the columns, the rows, and the places of the columns of numbers."""
     names = [each.name for each in fields]
     rows = [_of_fields(each, names) if fields else _of_keys(each, by) for each in entities]
     if not fields:
@@ -79,8 +106,7 @@ def table_text(
         name for name in names if all(_is_number(row.get(name)) for row in rows if name in row)
     }
     cells = [[cell(_text(row.get(name))) for name in names] for row in rows]
-    right = {place for place, name in enumerate(names) if name in numbers}
-    return aligned(names, cells, right=right)
+    return names, cells, {place for place, name in enumerate(names) if name in numbers}
 
 
 def _of_fields(entity: Entity, names: Sequence[str]) -> dict[str, Any]:

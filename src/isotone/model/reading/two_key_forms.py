@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeGuard, TypeVar
 
 from isotone.clock import Clock
@@ -161,8 +162,8 @@ class _QueriedKind:
         previous = schema.previous
         self.schema = schema
         self.key = key
-        self.before = key if previous is None else previous.keys[key.name]
-        self.is_in_order = self.before is key or (
+        self.before: BoundKey = key if previous is None else previous.keys[key.name]
+        self.is_in_order: bool = self.before is key or (
             [*map(_order, key.sort)] == [*map(_order, self.before.sort)]
         )
         self._primary_before = schema.primary if previous is None else previous.primary
@@ -365,7 +366,9 @@ class TwoForms(Generic[E]):
             entry.tie: entry for entry in entries
         }  # if an item was read twice, the later read counts
         found: list[Found] = []
-        for entry in sorted(later.values(), key=_place, reverse=self._query.backward):
+        for entry in sorted(
+            later.values(), key=attrgetter("rank", "tie"), reverse=self._query.backward
+        ):
             if entry.found is not None:
                 found.append(entry.found)
             elif entry.error is not None:
@@ -594,7 +597,3 @@ class _FormRange:
             each for each in self._entries if not self._merge.precedes(each.rank, before)
         ]
         return taken
-
-
-def _place(entry: _RankedResult) -> tuple[_Rank, _Rank]:
-    return entry.rank, entry.tie

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from isotone.errors import Contended, UsageError
 from isotone.model.writing import uniqueness
 from isotone.model.writing.write import read_item
-from isotone.tables.retries import OVERTAKEN, Lost
+from isotone.tables.retries import STALE_READS, RetryNeeded
 from isotone.tables.steps import Steps
 from isotone.values.types import Item
 
@@ -60,10 +60,10 @@ def get_by_unique_value(
         if found is not None and text in uniqueness.claims(schema, found.__dict__):
             return found
         last = marker
-        raise Lost
+        raise RetryNeeded
 
     return (
-        yield from OVERTAKEN.run(
+        yield from STALE_READS.run(
             attempt,
             lambda attempts: Contended(
                 f"the {schema.tag} with this {field.name} changed during each of {attempts} attempts to "

@@ -94,7 +94,7 @@ def _set(schema: EntitySchema, change: SetField) -> Change:
     if change.path:
         return _set_inside(schema, change)
     value = schema.validator.one(change.field.name, change.value)
-    if value is None or value == set():
+    if value is None or (not value and isinstance(value, set | frozenset)):
         return _removal(schema, change.field)
     return SetField(change.field, value)
 

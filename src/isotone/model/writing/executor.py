@@ -8,7 +8,7 @@ item, and the write is planned again. The reason why a write reads its item firs
 from __future__ import annotations
 
 import logging
-import uuid
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -282,7 +282,7 @@ def _send_transaction(actions: Sequence[WriteAction]) -> Steps[None]:
         )
     entries = _entries(actions)
     # With a token, a retry after a lost response does not execute the transaction twice.
-    request = {"TransactItems": entries, "ClientRequestToken": str(uuid.uuid4())}
+    request = {"TransactItems": entries, "ClientRequestToken": os.urandom(16).hex()}
     try:
         yield Call("TransactWriteItems", request)
     except TransactionCanceledException as error:
@@ -296,10 +296,12 @@ def _send_transaction(actions: Sequence[WriteAction]) -> Steps[None]:
 
 def _entries(actions: Sequence[WriteAction]) -> list[dict[str, Any]]:
     """The actions as the entries of a transaction."""
+    entries: list[dict[str, Any]] = []
     for action in actions:
         if "ConditionExpression" in action.members:
             action.members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-    return [{action.kind: action.members} for action in actions]
+        entries.append({action.kind: action.members})
+    return entries
 
 
 def request_of(write: Write[Any], clock: Clock) -> Steps[Request]:

@@ -73,6 +73,8 @@ def on_headroom(listener: Listener) -> Callable[[], None]:
     """Call `listener` with every new notice; returns a function that removes the listener.
 
     The listener runs in the thread of the write, before the request. Its exceptions reach the caller.
+
+        remove = isotone.on_headroom(lambda notice: log.warning("%s", notice))
     """
     _listeners.append(listener)
 
@@ -84,7 +86,11 @@ def on_headroom(listener: Listener) -> Callable[[], None]:
 
 
 def headroom_notices() -> list[HeadroomNotice]:
-    """All notices of this process, for metrics."""
+    """All notices of this process, for metrics.
+
+    >>> isinstance(isotone.headroom_notices(), list | tuple)
+    True
+    """
     return list(_notices.values())
 
 

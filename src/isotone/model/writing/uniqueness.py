@@ -168,17 +168,13 @@ def _taken(schema: EntitySchema, field: Attr[Any], values: Mapping[str, Any]) ->
             f" within {each.name} {values[each.name]!r}" for each in field.unique_within
         )
         return NotUnique(
-            f"{schema.tag}: {field.name} {value!r} is taken{within} by {_described(owner)}",
+            f"{schema.tag}: {field.name} {value!r} is taken{within} by {', '.join(map(str, owner.values()))}",
             field.name,
             value,
             owner,
         )
 
     return explain
-
-
-def _described(key: Mapping[str, Any]) -> str:
-    return ", ".join(str(value) for value in key.values())
 
 
 def pins(schema: EntitySchema, current: Item | None) -> nodes.ConditionNode | None:

@@ -251,7 +251,7 @@ class Update(ChangesWrite[E]):
             name = change.field.name
             if type(change) is SetField and not change.path:  # no calls here: a hot path
                 known[name] = change.value
-            elif change.is_known:
+            elif not change.path and change.is_known:
                 known[name] = new_value(self.schema, change)
             else:
                 known.pop(name, None)

@@ -52,7 +52,7 @@ class LostAnswers(Chosen):
 
 
 class Delays(Chosen):
-    """Waits before it goes on."""
+    """Waits before the request is executed."""
 
     def __init__(self, when: When, seconds: float, wait: Callable[[float], None]) -> None:
         super().__init__(when)
@@ -68,7 +68,7 @@ class Delays(Chosen):
 class Conflicts(Chosen):
     """Refuses writes and transactions as if another transaction held one of their items.
 
-    A transaction that was executed is not refused when it comes again with its token.
+    A transaction that was executed is not refused if it is sent again with its token.
     """
 
     def __init__(self, when: When) -> None:
@@ -111,14 +111,14 @@ class Conflicts(Chosen):
 
 
 def transacted(call: InterceptedCall) -> list[dict[str, Any]]:
-    """The actions or the statements of a transaction; empty for any other call."""
+    """The actions or statements of a transaction; empty for any other call."""
     request = call.request
     entries: list[dict[str, Any]] = request.get("TransactItems") or []
     return entries or request.get("TransactStatements") or []
 
 
 def cancelled(size: int, failed: dict[int, tuple[str, str]]) -> TransactionCanceledException:
-    """The error of a transaction in which the actions at these places failed, with a code and a message."""
+    """The error of a transaction whose actions at these positions failed, each with a code and a message."""
     reasons = [
         {"Code": failed[at][0], "Message": failed[at][1]} if at in failed else {"Code": "None"}
         for at in range(size)
@@ -153,7 +153,7 @@ class Unprocessed(Chosen):
 
 
 class ExpiredIterators(Chosen):
-    """Lets shard iterators expire; one that has expired stays so."""
+    """Makes shard iterators expire for good."""
 
     def __init__(self, when: When) -> None:
         super().__init__(when)

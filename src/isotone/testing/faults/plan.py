@@ -1,8 +1,7 @@
-"""`Faults`: the faults that a test orders, the checks of an order by name, and the databases that they are on.
+"""`Faults`: the faults that a test orders, and the databases that they strike.
 
-A plan is one function from a request to a response. It asks its faults one after the other, the first that was ordered
-first, and finally the database. Each fault draws its random numbers from a generator of its own, so a fault strikes the
-same calls whatever others are ordered.
+A request passes through the faults in the order in which they were ordered, and then reaches the database. Each fault
+has its own random generator, so it strikes the same calls whatever other faults are ordered.
 """
 
 from __future__ import annotations
@@ -74,15 +73,15 @@ FAULTS: Final = (
     "stale_reads",
     "throttle",
 )
-"""What `order` takes: the names of the methods below."""
+"""The faults that `order` accepts: the names of the methods below."""
 
 
 class Faults(Interceptor):
     """Faults to order, deterministic from a seed. Without any, requests pass through.
 
-    Methods that order a fault return it: its `count` says how often it struck, `stop()` ends it. `at` is the number of a
-    call, or several, among those that match, from 1. `rate` is the probability for each of them, `times` the most
-    that are struck. Time is that of `clock`; waiting advances a `ManualClock`, and takes real time with any other.
+    Methods that order a fault return it: its `count` is how often it struck, `stop()` ends it. `at` is the number of a
+    matching call, or several numbers, from 1. `rate` is the probability for each matching call, `times` the most calls
+    that are struck. Time is measured by `clock`; waiting advances a `ManualClock`, and takes real time with any other.
     """
 
     def __init__(
@@ -95,11 +94,11 @@ class Faults(Interceptor):
         self._databases: list[Any] = []
         self._ordered = 0
 
-    # Where
+    # Databases
 
     @contextmanager
     def on(self, *databases: Any) -> Iterator[None]:
-        """Let the faults strike every request to these databases inside the block, from any client.
+        """Inside the block, the faults strike every request to these databases, from any client.
 
         A store repeats throttled and lost requests as it does with a server; SDKs have retries of their own.
         """
@@ -122,14 +121,14 @@ class Faults(Interceptor):
         return [rule for rule in self._rules if isinstance(rule, ReplicaLag)]
 
     def around(self, backend: Any) -> FaultyBackend:
-        """A backend for `isotone.connect` that asks another one through the faults: a server, for example."""
+        """A backend for `isotone.connect` that puts the faults before another backend, such as a server's."""
         return FaultyBackend(self, backend)
 
     def served(self, database: Any) -> FaultyService:
         """The database as a service whose faults are ordered over HTTP, for `running_server(…, threaded=True)`."""
         return FaultyService(self, database)
 
-    # What
+    # Faults
 
     def throttle(
         self,
@@ -214,7 +213,8 @@ class Faults(Interceptor):
             raise UsageError(f"seconds={seconds!r} is negative; give the seconds to wait")
         when = self._when(operation, table, at=at, rate=rate, times=times)
         rule = Delays(when, seconds, self._wait)
-        self._rules.insert(0, rule)  # others may hold their lock while they ask the next one
+        # first, because others may hold a lock while they call the next one
+        self._rules.insert(0, rule)
         return rule
 
     def leave_unprocessed(
@@ -262,14 +262,14 @@ class Faults(Interceptor):
         rate: float = 1.0,
         times: int | None = None,
     ) -> Rule:
-        """Let the shard iterators of these calls of GetRecords be expired, for good."""
+        """Make the shard iterators of these calls of GetRecords expire, for good."""
         when = self._when("GetRecords", None, at=at, rate=rate, times=times)
         return self._add(ExpiredIterators(when))
 
     def lag_replicas(self, seconds: float = 0.0, *, paused: bool = False) -> Rule:
         """Deliver writes to other replicas only after so many seconds, or not at all while `paused`.
 
-        It is about the databases that the faults are on. Once it has ended, what waited is delivered.
+        It applies to the databases that the faults are on. When it ends, delayed writes are delivered.
         """
         if (seconds > 0) == paused:
             raise UsageError(
@@ -289,7 +289,7 @@ class Faults(Interceptor):
         deleting: float = 0.0,
         indexes: float = 0.0,
     ) -> Rule:
-        """Let tables stay CREATING, UPDATING and DELETING, and new indexes CREATING, for so many seconds."""
+        """Keep tables CREATING, UPDATING and DELETING, and new indexes CREATING, for some seconds."""
         seconds = {"CREATING": creating, "UPDATING": updating, "DELETING": deleting}
         return self._add(SlowTables(table, seconds, indexes, self._clock))
 
@@ -314,7 +314,7 @@ class Faults(Interceptor):
         """The faults that were ordered and have not ended."""
         return tuple(rule for rule in self._rules if not rule.is_stopped)
 
-    # How
+    # Requests
 
     def send(
         self, operation: str, request: Request, proceed: Callable[[str, Request], Response]
@@ -369,7 +369,7 @@ class Faults(Interceptor):
 
 
 class FaultyBackend(Native):
-    """A backend that asks another one through faults."""
+    """A backend that puts faults before another backend."""
 
     def __init__(self, faults: Faults, backend: Any) -> None:
         self._faults = faults

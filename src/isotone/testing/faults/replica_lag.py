@@ -1,4 +1,4 @@
-"""When writes reach the other replicas of a table: `replication` for a block of code, `ReplicaLag` as a fault."""
+"""Delays writes to the other replicas of a table: `replication` for a block of code, `ReplicaLag` as a fault."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def replication(database: Database, *, lag: float = 0.0, paused: bool = False) -> Iterator[None]:
-    """Deliver writes to other replicas only `lag` seconds later, or not at all while `paused`, inside the block.
+    """Inside the block, deliver writes to other replicas `lag` seconds later, or not at all while `paused`.
 
-    Time is that of the database's clock. At the end of the block, the former lag applies again, and what is due is
+    Time is measured by the database's clock. At the end of the block, the former lag applies again, and due writes are
     delivered.
 
     >>> import isotone
@@ -43,7 +43,7 @@ class ReplicaLag(Rule):
         self._lagging: list[tuple[Any, ExitStack]] = []
 
     def begin(self, database: Any) -> None:
-        """Let a database lag. All regions of one lag together."""
+        """Make a database lag. All of its regions lag together."""
         if not self.is_stopped and database.replication != self._wanted:
             lag, paused = self._wanted
             block = ExitStack()
@@ -51,7 +51,7 @@ class ReplicaLag(Rule):
             self._lagging.append((database, block))
 
     def end(self, database: Any) -> None:
-        """Let a database lag as it did before, and deliver what is due."""
+        """Restore a database's former lag, and deliver due writes."""
         for entry in [entry for entry in self._lagging if entry[0] is database]:
             self._lagging.remove(entry)
             entry[1].close()

@@ -1,7 +1,8 @@
-"""What a fault is: a function between a request and its response, and the calls and entries that it strikes.
+"""The base classes of faults: functions between a request and its response, and the calls that they strike.
 
-A `InterceptedCall` is one request. A `Rule` answers it, usually by `proceed(call)`, which asks the next rule and finally the
-database. `call.directly` asks the database itself, so that a rule's own questions are not counted by others.
+An `InterceptedCall` is one request. A `Rule` answers it, usually by `proceed(call)`, which passes it to the next rule
+and finally to the database. `call.directly` sends a request straight to the database, so that other rules do not count
+it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Final
 from isotone.backends.interface import Request, Response
 from isotone.errors import UsageError
 
-# Item requests by what they do. A statement of PartiQL may be either; its text decides.
+# Item requests by kind. A PartiQL statement may be either; its text decides.
 READS: Final = frozenset({"GetItem", "BatchGetItem", "TransactGetItems", "Query", "Scan"})
 WRITES: Final = frozenset(
     {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"}
@@ -28,19 +29,19 @@ _SELECT: Final = re.compile(r"(?i)\s*SELECT\b")
 
 @dataclass(frozen=True, slots=True)
 class InterceptedCall:
-    """One request, and a way to ask the database without any fault."""
+    """One request, and a function that bypasses all faults."""
 
     operation: str
     request: Request
     directly: Callable[[str, Request], Response]
 
-    def asking(self, request: Request) -> InterceptedCall:
+    def with_request(self, request: Request) -> InterceptedCall:
         """The same call with another request."""
         return replace(self, request=request)
 
     @property
     def tables(self) -> frozenset[str]:
-        """The names of the tables that it is about."""
+        """The names of the tables in the request."""
         request = self.request
         names = {request.get("TableName"), *request.get("RequestItems", ())}
         for entry in request.get("TransactItems", ()):
@@ -51,14 +52,14 @@ class InterceptedCall:
 
     @property
     def is_read(self) -> bool:
-        """Whether it reads items."""
+        """Whether the request reads items."""
         return self.operation in READS or (
             self.operation in _STATEMENTS and all(map(_SELECT.match, self._statements()))
         )
 
     @property
     def is_write(self) -> bool:
-        """Whether it may write items."""
+        """Whether the request may write items."""
         return self.operation in WRITES or (self.operation in _STATEMENTS and not self.is_read)
 
     def _statements(self) -> Iterator[str]:
@@ -77,7 +78,7 @@ def tables_of_statement(statement: str) -> set[str]:
 
 
 def table_name(name: str) -> str:
-    """The name of a table, which a request may give as an ARN."""
+    """The name of a table, given its name or ARN."""
     return name.partition(":table/")[2].partition("/")[0] if name.startswith("arn:") else name
 
 
@@ -89,7 +90,7 @@ class Rule:
 
     def __init__(self) -> None:
         self.count = 0
-        self.order: dict[str, Any] = {}  # as `Faults.order` took it
+        self.order: dict[str, Any] = {}  # the options passed to `Faults.order`
         self.is_stopped = False
         self.lock = threading.RLock()
 
@@ -102,13 +103,13 @@ class Rule:
         raise NotImplementedError
 
     def struck(self) -> None:
-        """Count."""
+        """Count a strike."""
         with self.lock:
             self.count += 1
 
 
 class When:
-    """Which calls a fault strikes: operations, a table, and of those the n-th, or some at random."""
+    """The condition of a fault: operations, a table, and which of the matching calls, by number or at random."""
 
     def __init__(
         self,
@@ -122,7 +123,9 @@ class When:
     ) -> None:
         if not 0 <= rate <= 1:
             raise UsageError(f"rate={rate!r} is not a probability; give a number from 0 to 1")
-        self.operations = {operation} if isinstance(operation, str) else operation
+        self.operations: set[str] | Collection[str] | None = (
+            {operation} if isinstance(operation, str) else operation
+        )
         self.table = table
         self.random = random
         self._at = {at} if isinstance(at, int) else at
@@ -138,7 +141,8 @@ class When:
             return False
         self._seen += 1
         chosen = self._seen in self._at if self._at is not None else True
-        # One number for each call: the same seed gives the same choices, whatever other faults there are.
+        # One number for each call, so that the same seed gives the same choices whatever other
+        # faults there are.
         chosen = self.random.random() < self._rate and chosen
         if not chosen or self._left == 0:
             return False
@@ -148,7 +152,7 @@ class When:
 
 
 class Chosen(Rule):
-    """A fault that strikes chosen calls, and leaves the others alone."""
+    """A fault that strikes chosen calls, and passes the others on."""
 
     def __init__(self, when: When) -> None:
         super().__init__()
@@ -160,14 +164,14 @@ class Chosen(Rule):
         return self.strike(call, proceed) if strikes else proceed(call)
 
     def strike(self, call: InterceptedCall, proceed: Proceed) -> Response:
-        """Answer a call that was chosen."""
+        """Answer a chosen call."""
         raise NotImplementedError
 
 
 # Batches
 
 Entries = list[tuple[str, Any]]
-"""Entries of a batch, each with the name of its table as the request has it."""
+"""Entries of a batch, each with the table's name as in the request."""
 
 
 def entries_of(call: InterceptedCall) -> Entries:
@@ -181,7 +185,7 @@ def entries_of(call: InterceptedCall) -> Entries:
 
 def with_entries(call: InterceptedCall, entries: Entries) -> InterceptedCall:
     """The batch with only these entries."""
-    return call.asking({**call.request, "RequestItems": _request_items(call, entries)})
+    return call.with_request({**call.request, "RequestItems": _request_items(call, entries)})
 
 
 def with_unprocessed(call: InterceptedCall, response: Response, entries: Entries) -> Response:

@@ -1,6 +1,6 @@
-"""Faults for programs in any language: a service whose faults are ordered at the path `/faults`.
+"""Faults for programs in any language: a service that takes orders for faults at the path `/faults`.
 
-    GET     the faults that were ordered, each with its count
+    GET     the ordered faults, each with its count
     POST    order one, {"fault": "throttle", "table": "orders", "writes": 5}, or several, in a list
     DELETE  end all faults
 
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from isotone.effort import Wait
 from isotone.errors import SerializationException, UsageError, ValidationException
 from isotone.values.request_body import read_json
 
@@ -40,19 +39,17 @@ class FaultyService:
         self._struck: AbstractContextManager[None] = faults.on(database)
         self._struck.__enter__()
 
-    def send(self, operation: str, body: bytes, wait: Wait = Wait.FULLY, region: str = "") -> bytes:
+    def send(self, operation: str, body: bytes, region: str = "") -> bytes:
         if operation.endswith(_PATH):
             return self._control(operation.removesuffix(_PATH), body)
         database = self._database.in_region(region)
-        is_home = database is self._database  # the same faults strike another region
+        is_home = database is self._database  # the same faults strike other regions
         with contextlib.nullcontext() if is_home else self._faults.on(database):
             answer: bytes = database.send(operation, body)
         return answer
 
-    def send_many(
-        self, requests: Sequence[tuple[str, bytes]], wait: Wait, region: str = ""
-    ) -> list[bytes]:
-        return [self.send(*request, wait, region) for request in requests]
+    def send_many(self, requests: Sequence[tuple[str, bytes]], region: str = "") -> list[bytes]:
+        return [self.send(*request, region) for request in requests]
 
     def health(self) -> str:
         reason: str = self._database.health()
@@ -75,6 +72,9 @@ class FaultyService:
     def is_grouped(self, operation: str, body: bytes) -> bool:
         return False
 
+    def is_long(self, operation: str, body: bytes) -> bool:
+        return False
+
     @property
     def account(self) -> str:
         """The account of the database."""
@@ -85,7 +85,7 @@ class FaultyService:
         return bool(self._database.has_policies(operation, region))
 
     def accesses(self, operation: str, body: bytes, region: str = "") -> Any:
-        """What a request needs permission for."""
+        """The permissions that a request needs."""
         return self._database.accesses(operation, body, region)
 
     def start_maintenance(self) -> None:
@@ -106,7 +106,7 @@ class FaultyService:
         return msgspec.json.encode({"Faults": faults})
 
     def _order(self, body: bytes) -> None:
-        """Order all faults of a request, or none."""
+        """Order all faults of a request, or none if one is wrong."""
         ordered: list[Rule] = []
         try:
             wanted = read_json(body, Order | list[Order])

@@ -1,8 +1,8 @@
 """Tables that stay CREATING, UPDATING or DELETING for some seconds, and indexes that stay CREATING.
 
-Changes are made at once; until their time is over, the answers hide it as the service would. A table that is being
-created has no items to read or write, and one that is being deleted can still be described. Neither can be changed, nor
-can their settings; a table that is being updated cannot be updated or deleted.
+Changes are made at once, but answers hide this until their time is over. A table that is being created has no items to
+read or write; one that is being deleted can still be described. Neither can be changed, nor can their settings. A table
+that is being updated cannot be updated or deleted.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _SETTINGS: Final = frozenset(
         "StartBulkPutItems",
     }
 )
-"""The actions that need a table which is neither being created nor deleted."""
+"""The actions that fail while a table is being created or deleted."""
 
 _ONE_INDEX: Final = (
     "Subscriber limit exceeded: "
@@ -56,7 +56,7 @@ _DONE_TO_IT: Final = {"CREATING": "created", "UPDATING": "updated", "DELETING": 
 
 @dataclass(frozen=True, slots=True)
 class _PendingChange:
-    """A change of a table that is not over: its status, until when, and what the table was."""
+    """An unfinished change of a table: its status, its end, and the table's former description."""
 
     status: str
     until: float
@@ -64,7 +64,7 @@ class _PendingChange:
 
 
 class SlowTables(Rule):
-    """Lets changes of tables and indexes take some seconds."""
+    """Makes changes of tables and indexes take some seconds."""
 
     def __init__(
         self, table: str | None, seconds: dict[str, float], indexes: float, clock: Clock
@@ -185,7 +185,7 @@ class SlowTables(Rule):
         return {**change.description, "TableStatus": change.status}
 
     def _with_status(self, description: dict[str, Any]) -> dict[str, Any]:
-        """A description with the statuses of the changes that are not over."""
+        """A description with the statuses of unfinished changes."""
         name = description["TableName"]
         change = self._pending(name)
         shown = (

@@ -1,9 +1,8 @@
-"""Eventually consistent reads that see the past.
+"""Eventually consistent reads that return an earlier state.
 
-A rule has a copy of the tables in memory, which follows the database: each write is executed there too, but later.
-Reads that may be stale are answered by the copy, so keys, filters, indexes and pages are right, as of some time ago.
-A table is copied when it is first written to or read. Changes of tables reach the copy at once, without its items
-being delayed: the service has no stale tables.
+A rule has a copy of the tables in memory, on which each write is also executed, but later. The copy answers the reads
+that may be stale, so keys, filters, indexes and pages are consistent with some earlier time. A table is copied when it
+is first read or written to. Changes of tables reach the copy at once, because the service has no stale tables.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from isotone.testing.faults.rules import Chosen, InterceptedCall, Proceed, When
 
 _SETTINGS: Final = frozenset({"UpdateTable", "UpdateTimeToLive"})
 _REPLACED: Final = frozenset({"DeleteTable", "CreateTable"})
-# What CreateTable takes as DescribeTable gives it.
+# Members of CreateTable that are equal in DescribeTable's answer.
 _COPIED: Final = ("TableName", "KeySchema", "AttributeDefinitions")
 _COPIED_OF_INDEX: Final = ("IndexName", "KeySchema", "Projection")
 
@@ -63,7 +62,7 @@ class StaleReads(Chosen):
         try:
             self._copy_tables(call)
         except ResourceNotFoundException:
-            return proceed(call)  # which says the same
+            return proceed(call)  # the database reports the error
         self._catch_up()
         self.struck()
         if call.operation == "BatchGetItem":
@@ -79,13 +78,13 @@ class StaleReads(Chosen):
         return call.operation != "TransactGetItems" and not call.request.get("ConsistentRead")
 
     def _batch(self, call: InterceptedCall, proceed: Proceed) -> Response:
-        """Read the tables that are read consistently now, and the others as they were."""
+        """Read some tables consistently now, and the others in their earlier state."""
         tables = call.request["RequestItems"]
         exact = {name: each for name, each in tables.items() if each.get("ConsistentRead")}
         stale = {name: each for name, each in tables.items() if name not in exact}
         response = self._past.execute(call.operation, {**call.request, "RequestItems": stale})
         if exact:
-            other = proceed(call.asking({**call.request, "RequestItems": exact}))
+            other = proceed(call.with_request({**call.request, "RequestItems": exact}))
             for member in ("Responses", "UnprocessedKeys"):
                 response[member] = {**response[member], **other[member]}
             if "ConsumedCapacity" in other:
@@ -118,7 +117,7 @@ class StaleReads(Chosen):
             self._pending = deque(each for each in self._pending if table not in _tables(each))
 
     def _catch_up(self) -> None:
-        """Execute the writes that are old enough."""
+        """Execute the writes that are due."""
         while self._pending and (
             len(self._pending) > self._writes
             if self._writes

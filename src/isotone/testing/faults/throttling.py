@@ -1,8 +1,8 @@
 """Throttling by units per second, of a table, of its indexes, and of each partition key.
 
-Each of them has a bucket that fills by its units per second, and holds those of `burst` seconds. A request is admitted
-if no bucket that it draws on is empty; what it consumed is taken out afterwards, so a large request leaves a debt.
-This is how the service does it. Writes draw on the buckets of the global indexes too.
+Each of them has a bucket that is filled at its units per second, and holds the units of `burst` seconds. A request is
+admitted if no bucket that it draws on is empty. Its units are taken out afterwards, so a large request leaves a debt,
+as in the service. Writes also draw on the buckets of the global indexes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _PROVISIONED: Final = "ProvisionedThroughputExceededException"
 _ON_DEMAND: Final = "ThrottlingException"
 _ACCOUNT: Final = "RequestLimitExceeded"
 
-# For the table and for an index: AWS's messages.
+# AWS's messages, for the table and for an index.
 _MESSAGES: Final[Mapping[str, tuple[str, str]]] = {
     _PROVISIONED: (
         "The level of configured provisioned throughput for the table was exceeded. Consider increasing your "
@@ -80,7 +80,7 @@ _EQUALITY: Final = re.compile(r"([#\w]+)\s*=\s*(:\w+)")
 
 @dataclass(frozen=True, slots=True)
 class Throttled:
-    """Why a request is refused: the error, the resource, and what ran out there."""
+    """Why a request is refused: the error, the resource, and the exhausted limit."""
 
     error: str
     kind: Kind
@@ -89,13 +89,13 @@ class Throttled:
     is_key_range: bool = False
 
     def as_error(self) -> ApiError:
-        """The error of the service, with its reasons."""
+        """The service's error, with its reasons."""
         member = "throttlingReasons" if self.error == _ON_DEMAND else "ThrottlingReasons"
         reasons = [{"reason": self._reason, "resource": self.resource}]
         return _ERRORS[self.error](self._message, **{member: reasons})
 
     def as_reason(self) -> tuple[str, str]:
-        """The code and the message by which it cancels a transaction."""
+        """The code and message in a cancelled transaction."""
         provisioned = self.error == _PROVISIONED
         return "ProvisionedThroughputExceeded" if provisioned else "ThrottlingError", self._message
 
@@ -111,7 +111,7 @@ class Throttled:
 
 @dataclass(frozen=True, slots=True)
 class _Bucket:
-    """What units are for: reads or writes of a table, of one of its indexes, or of one of its partition keys."""
+    """Identifies a bucket: reads or writes of a table, of one of its indexes, or of one of its partition keys."""
 
     table: str
     kind: Kind
@@ -121,7 +121,7 @@ class _Bucket:
 
 @dataclass(frozen=True, slots=True)
 class _Draw:
-    """A bucket that a request draws on, its units per second, and the refusal where it is empty."""
+    """A bucket that a request draws on, its units per second, and the refusal if it is empty."""
 
     bucket: _Bucket
     rate: float
@@ -129,15 +129,15 @@ class _Draw:
 
 
 class _Buckets:
-    """Units that are left, by what they are for; a bucket that was never used is full."""
+    """The levels of all buckets; an unused bucket is full."""
 
     def __init__(self, burst: float, clock: Clock) -> None:
         self._burst = burst
         self._now = clock.now
-        self._levels: dict[_Bucket, tuple[float, float]] = {}  # the level, and when
+        self._levels: dict[_Bucket, tuple[float, float]] = {}  # the level, and when it was measured
 
     def is_empty(self, bucket: _Bucket, rate: float) -> bool:
-        """Whether there is less in it than the smallest request takes."""
+        """Whether a bucket has less than the smallest request takes."""
         return self.level(bucket, rate) < min(_LEAST[bucket.kind], rate * self._burst)
 
     def level(self, bucket: _Bucket, rate: float) -> float:
@@ -152,12 +152,12 @@ class _Buckets:
 
 
 def is_throttle(error: str) -> bool:
-    """Whether it is the name of an error by which the service throttles."""
+    """Whether this is the name of a throttling error."""
     return error in _ERRORS
 
 
 def throttled_without_units(error: str, call: InterceptedCall) -> ApiError:
-    """The error of throttling, for a fault that counts no units."""
+    """A throttling error for a fault that counts no units."""
     table = next(iter(sorted(call.tables)), "")
     try:
         arn = call.directly("DescribeTable", {"TableName": table})["Table"]["TableArn"]
@@ -217,7 +217,7 @@ class Throttling(Rule):
         self.struck()
         if together := transacted(
             call
-        ):  # statements are not told apart: the first one is the cause
+        ):  # statements are not distinguished: the first one is the cause
             reasons = {place: why.as_reason() for place, why in refused.items()}
             raise cancelled(len(together), reasons)
         if len(refused) == len(entries):
@@ -230,9 +230,9 @@ class Throttling(Rule):
     def _granted(
         self, call: InterceptedCall, draws: list[list[_Draw]], proceed: Proceed
     ) -> Response:
-        """Execute a call, and take what it consumed out of the buckets."""
+        """Execute a call, and take its consumed units out of the buckets."""
         asked = call.request.get("ReturnConsumedCapacity", "NONE")
-        response = proceed(call.asking({**call.request, "ReturnConsumedCapacity": "INDEXES"}))
+        response = proceed(call.with_request({**call.request, "ReturnConsumedCapacity": "INDEXES"}))
         self._take(response.get("ConsumedCapacity"), [each for wanted in draws for each in wanted])
         return _with_capacity(response, asked)
 
@@ -246,7 +246,7 @@ class Throttling(Rule):
         try:
             description = call.directly("DescribeTable", {"TableName": table})["Table"]
         except ResourceNotFoundException:
-            return []  # the database says so
+            return []  # the database reports the error
         wanted: list[_Draw] = []
         index = call.request.get("IndexName")
         globals_ = {
@@ -313,7 +313,7 @@ class Throttling(Rule):
 
 
 def _entries(call: InterceptedCall) -> Entries:
-    """The parts of a request that may be admitted by themselves: a table, and members with a key."""
+    """The parts of a request that are admitted separately: a table, and members with a key."""
     request = call.request
     if "RequestItems" in request:
         return entries_of(call)
@@ -327,7 +327,7 @@ def _entries(call: InterceptedCall) -> Entries:
 
 
 def _partition_value(attribute: str, entry: Mapping[str, Any]) -> Any:
-    """The value of a partition key in a request or an entry of one; None if it has none, or several."""
+    """The value of the partition key in a request or an entry; None if there is none, or several."""
     for name in ("PutRequest", "DeleteRequest"):
         entry = entry.get(name, entry)
     for name in ("Item", "Key"):
@@ -345,7 +345,7 @@ def _partition_value(attribute: str, entry: Mapping[str, Any]) -> Any:
 
 
 def _with_capacity(response: Response, asked: str) -> Response:
-    """The response with the consumed capacity that the caller asked for."""
+    """The response with as much of the consumed capacity as the caller asked for."""
     if asked == "INDEXES" or "ConsumedCapacity" not in response:
         return response
     if asked == "NONE":

@@ -1,7 +1,7 @@
-"""Whether the tables of a job are still what they were: the items that it wrote last are there, and no table is new.
+"""Checks that the tables of a job are unchanged: the items that it wrote last exist, and no table was replaced.
 
-A state says how far a job is, but not whether the target still has what was written. After a restore to an earlier state, a job
-that went on from there would end as complete, with a gap. So would one whose table is deleted and made again meanwhile.
+A job's state records its position, but not whether the target still has what was written. If the target was restored to
+an earlier state, or a table was deleted and created again, a job that continued would end as complete, with a gap.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from isotone.tables.description import read_description
 from isotone.tables.pace import Pace
 from isotone.values.types import Item
 
-MOST: Final = 10  # keys; a job with several places keeps as many of each
+KEPT_KEYS: Final = 10  # keys; a job with several positions keeps as many for each
 _KEYS_A_READ: Final = 100
 
 
-def check_witnesses(
+def check_written_items(
     backend: Backend, table: str, keys: Iterable[Item], pace: Pace, *, job: str
 ) -> None:
-    """Raise `UsageError` if none of the items is there. Cost: a read of each."""
+    """Raise `UsageError` if none of these items exists. Cost: a read of each."""
     wanted = list(keys)[:_KEYS_A_READ]
     if wanted and not read_items(backend, table, wanted, pace):
         raise UsageError(
@@ -37,9 +37,9 @@ def check_witnesses(
 def same_table(
     backend: Backend, table: str, identity: Callable[[], str], *, job: str
 ) -> Iterator[None]:
-    """Raise `UsageError` if the table was deleted, or made again, while the items of a job moved.
+    """Raise `UsageError` if the table was deleted or replaced during the block.
 
-    Between the deletion and the new table a request finds none, so that error is replaced, too.
+    Between the two, requests fail because there is no table; that error is replaced by this one, too.
     """
     try:
         yield

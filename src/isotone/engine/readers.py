@@ -1,0 +1,90 @@
+"""Readers: engines over further connections to an open file, for reads of threads that would have to wait for its lock.
+
+An engine has one connection, which one thread uses at a time. While another thread has it, for a transaction or for a
+slice of background work, a read uses a reader instead. To the file a reader is what another process is: it sees all that
+was committed before, notices that by itself, and keeps a catalog of its own. Whoever finds the engine free uses no reader,
+so a program with one thread opens none.
+
+There are at most `MOST` readers. A read that finds all of them in use waits for one of them, which is the end of another
+read. They stay open until the engine closes.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from isotone.errors import IsotoneError
+
+if TYPE_CHECKING:
+    from isotone.engine.engine import Engine
+
+MOST: Final = 4
+"""Connections for readers. More would hardly read faster, since Python computes in one thread at a time."""
+
+
+class Readers:
+    """The readers of an engine. Each has a lock, as every engine; whoever uses it holds that."""
+
+    __slots__ = ("_is_closed", "_open", "_opened", "lock", "paused")
+
+    def __init__(self, open_reader: Callable[[], Engine | None]) -> None:
+        self._open = open_reader
+        self._opened: list[Engine] = []
+        self._is_closed = False
+        self.lock = threading.Lock()
+        """Held while a reader is opened, and by forks."""
+        self.paused = 0
+        """How many blocks are open whose writes only the engine's own connection sees."""
+
+    def take(self) -> Engine | None:
+        """A reader whose lock this thread now holds; None if the read must wait for the engine."""
+        if self.paused:
+            return None
+        reader = self._free() or self._new()
+        if reader is None and self._opened:
+            reader = self._opened[threading.get_ident() % len(self._opened)]
+            reader.lock.acquire()
+        if reader is not None and self._is_closed:
+            reader.lock.release()
+            return None
+        return reader
+
+    def _free(self) -> Engine | None:
+        return next((each for each in self._opened if each.lock.acquire(False)), None)
+
+    def _new(self) -> Engine | None:
+        """Open a reader, unless there are as many as may be."""
+        if len(self._opened) >= MOST:
+            return None
+        with self.lock:
+            if len(self._opened) >= MOST or self._is_closed:
+                return None
+            try:
+                reader = self._open()
+            except IsotoneError:
+                return None  # the engine's own read reports what is wrong with the file
+            if reader is not None:
+                reader.lock.acquire()
+                self._opened.append(reader)
+            return reader
+
+    def in_use(self) -> Engine:
+        """The reader whose lock this thread holds."""
+        return next(each for each in self._opened if each.lock._is_owned())
+
+    def abandon(self) -> None:
+        """End what this thread left open in a reader, after an unexpected exception."""
+        for reader in self._opened:
+            reader.abandon()
+
+    def close(self) -> None:
+        """Close all readers, each after the read that uses it."""
+        if not self.lock.acquire(blocking=not sys.is_finalizing()):
+            return
+        self._is_closed = True
+        self.lock.release()
+        for reader in self._opened:
+            reader.close()

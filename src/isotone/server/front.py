@@ -1,0 +1,261 @@
+"""A front: one of the processes that speak HTTP for a file. It reads, and hands everything else to the writer.
+
+It is the `Listener` of a server that is one process, with three parts of its own: connections come from the supervisor, a
+request that is not known to read only goes to the writer, and what operators ask is answered by the writer for all fronts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from typing import Any, NamedTuple, Unpack
+
+from isotone.errors import InternalServerError
+from isotone.server import process_control as orders
+from isotone.server import writer as of_writer
+from isotone.server.connection import ServerConnection
+from isotone.server.dispatcher import Deliver, Dispatcher, FrontService, Result, Service
+from isotone.server.exposition import MetricFamily
+from isotone.server.gathering import packed, unpacked
+from isotone.server.listener import Listener, ServerOptions, admission_of
+from isotone.server.monitor import BODY_BUDGET, Monitor, health_page, hot_keys_page, metrics_page
+from isotone.server.pages import Pages
+from isotone.server.pages_process import passed_on
+from isotone.server.process_channel import Channel, Link, Outcome
+from isotone.server.process_control import Order
+from isotone.server.process_messages import Request
+from isotone.server.request import ServiceCall
+from isotone.server.response import BROKEN, HEALTH, HOT_KEYS, NOT_FOUND, PlainResponse
+from isotone.server.shared_counts import SharedBodies, SharedCounts
+
+log = logging.getLogger("isotone.server")
+
+
+class FrontDispatcher(Dispatcher):
+    """Runs what is known to read only; everything else is the writer's, or all requests are."""
+
+    def __init__(self, service: FrontService, *rest: Any, link: Link, reads: bool) -> None:
+        super().__init__(service, *rest)
+        self._link = link
+        self._is_read = service.is_read if reads else _never
+
+    def submit(self, call: ServiceCall, deliver: Deliver) -> Result | None:
+        """The result of a read; None for a request of the writer, whose answer comes later."""
+        if self._is_read(call.operation, call.body):
+            return super().submit(call, deliver)
+        if self._see is not None:
+            self._see(call.operation, call.body, call.region)
+        self._link.ask(call.operation, call.body, call.region, deliver)
+        return None
+
+
+def _never(operation: str, body: bytes) -> bool:
+    return False
+
+
+class FrontMonitor(Monitor):
+    """The counts of a front. Its pages are made by the writer, which asks all fronts."""
+
+    asks_others = True
+
+    def __init__(self, *rest: Any, link: Link, bodies: SharedBodies, **options: Any) -> None:
+        super().__init__(*rest, **options)
+        self.bodies = bodies
+        self._link = link
+
+    def page_later(
+        self, request: PlainResponse, peer: Any, answer: Callable[[PlainResponse], None]
+    ) -> None:
+        """Answer with a page about the whole server."""
+        if not self.shows(request, peer):
+            answer(NOT_FOUND)
+        elif request is HEALTH and not self._link.is_open:
+            answer(health_page("the process that writes is being replaced"))
+        elif request is HEALTH:
+            self._ask(of_writer.HEALTH, b"", answer, lambda text: health_page(text.decode()))
+        elif request is HOT_KEYS:
+            self._ask(of_writer.HOT_KEYS, b"", answer, hot_keys_page)
+        else:
+            body = of_writer.WITH_TABLES if self.names_tables else b""
+            self._ask(of_writer.METRICS, body, answer, lambda found: metrics_page(unpacked(found)))
+
+    def _ask(
+        self,
+        path: str,
+        body: bytes,
+        answer: Callable[[PlainResponse], None],
+        page: Callable[[bytes], PlainResponse],
+    ) -> None:
+        def take(outcome: Outcome) -> None:
+            answer(page(outcome) if isinstance(outcome, bytes) else BROKEN)
+
+        self._link.ask(path, body, "", take)
+
+    def tell(self, channel: Channel, request: Request) -> None:
+        """Answer the writer, which adds up what all fronts know."""
+        if request.operation == of_writer.HOT_KEYS:
+            hot_keys = self.hot_keys
+            error = InternalServerError("this server counts no keys")
+            channel.answer(request.number, error if hot_keys is None else hot_keys.json())
+        else:
+
+            def add(families: list[MetricFamily]) -> None:
+                channel.answer(request.number, packed(families))
+
+            self.measure(bool(request.body), add)
+
+
+class FrontListener(Listener):
+    """The listener of a front: the supervisor accepts its connections."""
+
+    def __init__(
+        self,
+        service: FrontService,
+        number: int,
+        counts: SharedCounts,
+        **options: Unpack[ServerOptions],
+    ) -> None:
+        self._number = number
+        self._counts = counts
+        self._front_service = service
+        self.link = Link(self._tell)
+        self._arriving: set[asyncio.Task[Any]] = set()
+        super().__init__(service, **options)
+        if self._gate is not None:
+            self._gate.share_log(counts.torn_line)
+
+    def _new_monitor(self) -> FrontMonitor:
+        options = self._options
+        budget = options.get("body_budget", BODY_BUDGET)
+        self._own_monitor = FrontMonitor(
+            self._service,
+            self._loop,
+            lambda: len(self._connections),
+            link=self.link,
+            bodies=SharedBodies(budget, self._counts, self._number),
+            body_budget=budget,
+            access_log=options.get("access_log", False),
+            metrics_for_all=options.get("metrics_for_all", False),
+            names_tables=options.get("credentials") is None,
+        )
+        return self._own_monitor
+
+    def _new_dispatcher(self) -> Dispatcher:
+        return FrontDispatcher(
+            self._front_service,
+            self._loop,
+            self._options.get("nodes", ()),
+            self._monitor.metrics,
+            link=self.link,
+            reads=not self._options.get("threaded"),
+        )
+
+    def begin(self, host: str, listening: socket.socket) -> None:
+        """Answer the connections that `take` gets, which were made to a socket of the supervisor."""
+        self._admission = admission_of(host, listening, self._options)
+        self._begin(listening)
+
+    def take(self, connection: socket.socket) -> None:
+        """Serve a connection of a client."""
+        connection.setblocking(False)
+        task = self._loop.create_task(self._adopt(connection))
+        self._arriving.add(task)
+        task.add_done_callback(self._arriving.discard)
+
+    async def _adopt(self, connection: socket.socket) -> None:
+        is_secure = self._certificate is not None
+        try:
+            await self._loop.connect_accepted_socket(
+                self._new_connection,
+                connection,
+                ssl=self._certificate,
+                ssl_handshake_timeout=self._timeouts.head if is_secure else None,
+            )
+        except OSError as error:  # also of a handshake
+            self._counts.end(self._number)
+            log.debug("a connection could not be established: %s", error)
+
+    def _is_full(self) -> bool:
+        return self._counts.all_served() >= self._most_connections
+
+    def _welcome(self, connection: ServerConnection) -> None:
+        super()._welcome(connection)
+        self._counts.set_served(self._number, len(self._connections))
+
+    def _farewell(self, connection: ServerConnection) -> None:
+        super()._farewell(connection)
+        self._counts.set_served(self._number, len(self._connections))
+        self._counts.end(self._number)
+
+    def _tell(self, channel: Channel, request: Request) -> None:
+        self._own_monitor.tell(channel, request)
+
+    async def stop(self, *grace: float) -> None:
+        """Answer received requests, and close every connection and the channel."""
+        await super().stop(*grace)
+        self.link.close()
+
+
+class Services(NamedTuple):
+    """What opens the file, once in each process: a front and a writer, and the pages if there are any."""
+
+    front: Callable[[], FrontService]
+    writer: Callable[[], Service]
+    pages: Callable[[FrontService], Pages] | None = None
+
+
+class Shared(NamedTuple):
+    """What all fronts have from the supervisor."""
+
+    services: Services
+    counts: SharedCounts
+    host: str
+    listening: socket.socket
+    options: ServerOptions
+
+
+class FrontProcess:
+    """The role of a front."""
+
+    def __init__(
+        self, shared: Shared, number: int, end: socket.socket, control: socket.socket
+    ) -> None:
+        self._shared = shared
+        self._end = end
+        self._loop = asyncio.get_running_loop()
+        self._service = service = shared.services.front()
+        self._pages = Link(lambda *_: None, lambda: orders.send(control, orders.PAGES))
+        options = shared.options.copy()
+        if shared.services.pages is not None:
+            options["pages"] = passed_on(shared.services.pages(service), self._pages)
+        self._listener = FrontListener(service, number, shared.counts, **options)
+        self._connecting: set[asyncio.Task[None]] = set()
+
+    async def begin(self) -> None:
+        await self._listener.link.connect(self._end)
+        self._listener.begin(self._shared.host, self._shared.listening)
+        self._shared.listening.close()
+
+    def obey(self, order: Order) -> None:
+        if order.kind == orders.RELOAD:
+            self._listener.reload()
+        elif order.end is None:
+            return
+        elif order.kind == orders.CONNECTION:
+            self._listener.take(order.end)
+        elif order.kind == orders.CHANNEL:
+            self._connect(self._listener.link, order.end)
+        elif order.kind == orders.PAGES:
+            self._connect(self._pages, order.end)
+
+    def _connect(self, link: Link, end: socket.socket) -> None:
+        task = self._loop.create_task(link.connect(end))
+        self._connecting.add(task)
+        task.add_done_callback(self._connecting.discard)
+
+    async def end(self) -> None:
+        await self._listener.stop()
+        self._pages.close()
+        self._service.close()
