@@ -321,9 +321,11 @@ def _serve_by_processes(
     *,
     shows: bool,
 ) -> None:
+    if sys.platform == "win32":
+        raise OSError("a server of several processes needs POSIX")
     from isotone.backends import embedded
+    from isotone.server import supervisor
     from isotone.server.front import Services
-    from isotone.server.supervisor import serve_by_processes
 
     def front() -> FrontService:
         return embedded.open_beside(arguments.file, **_settings(arguments))
@@ -333,7 +335,7 @@ def _serve_by_processes(
 
     embedded.import_for_files()
     services = Services(front, writer, partial(_pages, arguments) if shows else None)
-    serve_by_processes(services, arguments.host, arguments.port, ready=ready, **options)
+    supervisor.serve_by_processes(services, arguments.host, arguments.port, ready=ready, **options)
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:

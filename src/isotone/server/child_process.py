@@ -14,16 +14,13 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
-from typing import Final, NoReturn, Protocol
+from typing import NoReturn, Protocol
 
 from isotone.errors import IsotoneError
 from isotone.server import process_control as orders
 from isotone.server.listener import SWITCH_INTERVAL, new_event_loop
 from isotone.server.process_control import Order
 from isotone.server.process_messages import failed, frame
-
-IGNORED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that only the supervisor obeys."""
 
 log = logging.getLogger("isotone.server")
 
@@ -45,12 +42,14 @@ def run(
     let_go: Callable[[], None], make: Callable[[socket.socket], ProcessRole], control: socket.socket
 ) -> NoReturn:
     """Be a role until the supervisor stops it, and then end the process, which is a fork of the supervisor."""
+    if sys.platform == "win32":
+        raise OSError("a server of several processes needs POSIX")
     status = 1
     try:
         let_go()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for number in IGNORED:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the supervisor obeys them
             signal.signal(number, signal.SIG_IGN)
         sys.setswitchinterval(SWITCH_INTERVAL)
         control.setblocking(False)

@@ -19,6 +19,7 @@ import select
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
@@ -77,6 +78,8 @@ class LaneKeeper:
 
     def start_lane(self) -> socket.socket:
         """The server's end of the channel to a new lane. Raises `OSError` if no process can be started."""
+        if sys.platform == "win32":
+            raise OSError("a server of several processes needs POSIX")
         if self._process is None or self._process.poll() is not None:
             self._start()
         assert self._control is not None
@@ -112,6 +115,8 @@ class LaneKeeper:
 
 def keep_lanes(control: socket.socket, open_service: OpenService) -> None:
     """Fork a lane for each socket that arrives, until the server ends; then kill them all."""
+    if sys.platform == "win32":
+        raise OSError("a server of several processes needs POSIX")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     gc.freeze()  # what is loaded stays: a collection must not write to pages that all lanes share
@@ -141,6 +146,8 @@ def keep_lanes(control: socket.socket, open_service: OpenService) -> None:
 
 def _be_lane(end: socket.socket, open_service: OpenService) -> None:
     """Be the process of a lane, until its channel ends."""
+    if sys.platform == "win32":
+        raise OSError("a server of several processes needs POSIX")
     try:
         os.nice(_NICENESS)
         serve_lane(end, open_service())

@@ -7,6 +7,7 @@ socket is an order, too: whoever is left stops.
 from __future__ import annotations
 
 import socket
+import sys
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -36,6 +37,8 @@ ENDED: Final = Order(STOP, None)
 
 def send(control: socket.socket, kind: bytes, end: socket.socket | None = None) -> bool:
     """Send an order, with a copy of a socket; False if the other process does not take it now."""
+    if sys.platform == "win32":
+        raise OSError("a server of several processes needs POSIX")
     try:
         if end is None:
             control.send(kind)
@@ -48,6 +51,8 @@ def send(control: socket.socket, kind: bytes, end: socket.socket | None = None) 
 
 def received(control: socket.socket) -> Iterator[Order]:
     """The orders that have arrived; `ENDED` last if the other process has ended."""
+    if sys.platform == "win32":
+        raise OSError("a server of several processes needs POSIX")
     while True:
         try:
             kind, ends, _, _ = socket.recv_fds(control, 1, 1)

@@ -14,6 +14,7 @@ import os
 import selectors
 import signal
 import socket
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -30,6 +31,8 @@ from isotone.server.pages_process import PagesProcess
 from isotone.server.process_messages import Failed, FrameReader
 from isotone.server.shared_counts import SharedCounts
 from isotone.server.writer import WriterProcess
+
+assert sys.platform != "win32"  # it forks
 
 _MOST_DEATHS: Final = 10  # within a minute, after which the server ends
 _MINUTE: Final = 60.0
