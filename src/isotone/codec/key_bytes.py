@@ -1,4 +1,4 @@
-"""Key values as bytes: components, each a type code and a body, and the hash of a partition.
+"""Key values as bytes: a type code and a body, the range of a prefix (`begins_with`), the hash of a partition.
 
 This module encodes single values; `engine.layout` composes the keys of items and index entries from them.
 

@@ -1,4 +1,4 @@
-"""The processes that lanes are: each executes one long request after the other; a keeper forks them.
+"""A lane: a process, forked by the keeper, that executes long requests one at a time.
 
     server ── control ──> keeper            started with the first long request, ended with the last lane
        │                    │ forks

@@ -4,9 +4,9 @@ A policy is a list of statements. A permission is an action on a resource, with 
 statement allows it and none denies it: an explicit Deny wins over every Allow. A user may have several rules
 (read only, tables, actions, a policy), and all of them must allow.
 
-Conditions are evaluated as by IAM. A key that a request does not have makes a condition false; but true with `IfExists`,
-with an operator that negates (`StringNotEquals`), and with `ForAllValues:`. So does Scan pass `ForAllValues:StringEquals`
-on `dynamodb:LeadingKeys`: it has no such key. A key with several values, without `ForAllValues:` and `ForAnyValue:`,
+Conditions are evaluated as by IAM. A key that a request does not have makes a condition false, except with `IfExists`,
+an operator that negates (`StringNotEquals`), and `ForAllValues:`, which make it true. That is why a Scan, which has no
+leading keys, passes `ForAllValues:StringEquals` on `dynamodb:LeadingKeys`. A key with several values, without `ForAllValues:` and `ForAnyValue:`,
 must match with all of them to allow, and with one of them to deny.
 
 The policy of a table or a stream counts as well (`PutResourcePolicy`). A Deny in it wins. An Allow in it that names the

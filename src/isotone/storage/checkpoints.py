@@ -1,4 +1,4 @@
-"""WAL checkpoints: when the log (`-wal`) of a file is copied into the file, and by which connection.
+"""How large a file's log (`-wal`) grows: when it is copied into the file, and by which connection.
 
 SQLite makes a checkpoint in the commit after which the log has a thousand pages. That commit takes as long as writing
 the pages and two syncs, and everyone who needs the connection waits. For a request this is part of the price of its

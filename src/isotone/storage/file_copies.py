@@ -1,4 +1,4 @@
-"""Hot backup, restore, and compaction (VACUUM) of a database file.
+"""Hot backup, restore, and compaction (VACUUM) of a database file, the only way a file shrinks.
 
 A backup is read in one SQLite transaction, so it is the file at one moment, and writers do not wait for it. It is
 written next to its target (`shop.db.part`), checked, made durable, and renamed. A process that is killed leaves at most

@@ -1,11 +1,11 @@
-"""Checks the WAL that a crash has left, before SQLite silently drops everything after its first bad frame.
+"""When a file is opened, checks the log of a crash, of which SQLite would silently drop all after a bad frame.
 
 SQLite applies a log up to the last commit before its first bad frame, and then overwrites the rest. After a power cut
 this is right, because the last write may be incomplete. It is wrong if acknowledged commits follow. If each commit is
 synced before the next one begins, as with durability `disk`, these facts prove that a commit was acknowledged:
 
     another frame goes on from a later commit   that commit was complete when the frame was written
-    the index knows of more commits             it hears of a commit when that is synced
+    the log's index lists more commits          a commit is listed only once it is synced
     the header cannot be read                   it is synced before the first frame is written
 
 A file with such a log is not opened. A later commit without a proof is either a write that was cut off, or damage to

@@ -1,4 +1,4 @@
-"""Databases that are filled once, and rolled back after each test."""
+"""Databases that are filled once; the engine's `rolled_back` undoes what each test writes."""
 
 from __future__ import annotations
 
