@@ -38,7 +38,8 @@ def _installed(folder: Path, package: str) -> str:
 def _dynoxide() -> str:
     """The version of the crate; the program's own `--version` tells another."""
     record = peers.PEERS / "dynoxide" / ".crates.toml"
-    return record.read_text().split('"')[1].split()[1] if record.exists() else "absent"
+    installed = record.read_text().split('"') if record.exists() else []
+    return installed[1].split()[1] if len(installed) > 1 else "absent"
 
 
 def versions() -> dict[str, str]:

@@ -336,7 +336,7 @@ BAD_TAGS = [
     ([tag("a", "b;c")], "character that is not allowed"),
     ([tag("AWS:a")], "reserved"),
     ([tag("a"), tag("b"), tag("a", "x")], "Duplicate tag key: a"),
-    ([tag(str(number)) for number in range(51)], "at most 50"),
+    ([tag(str(number)) for number in range(51)], "Too many tags: tag limit is 50"),
 ]
 
 

@@ -18,6 +18,7 @@ from isotone.engine import restores
 from isotone.errors import ApiError
 
 ALL = {"ProjectionType": "ALL"}
+ONE_ACTION = "Only one vector index action is allowed per VectorIndexUpdate object"
 LARGEST_FLOAT = 3.4028234663852886e38
 
 
@@ -371,6 +372,29 @@ def test_an_index_is_added_filled_and_deleted(ask: Asker) -> None:
     assert ask.refused("SearchVectors", **request).message == (
         "The table does not have the specified index: near"
     )
+
+
+def test_a_refused_update_names_its_index(ask: Asker) -> None:
+    ask.table()
+    gone = {"Delete": {"IndexName": "gone"}}
+    error = ask.refused("UpdateTable", TableName="tab", VectorIndexUpdates=[gone])
+    assert error.message == "Requested resource not found: Index gone for table tab"
+    both = [{**gone, "Create": near()}]
+    error = ask.refused("UpdateTable", TableName="tab", VectorIndexUpdates=both)
+    assert error.message == f"{INVALID}{ONE_ACTION}"
+
+
+def test_the_capacity_of_a_table_comes_before_its_vector_indexes(ask: Asker) -> None:
+    wrong = near(Dimensions=5000, Projection={})
+    error = ask.refused(
+        "CreateTable",
+        TableName="tab",
+        KeySchema=key_schema("p"),
+        AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}],
+        ProvisionedThroughput={"ReadCapacityUnits": 5, "WriteCapacityUnits": 5},
+        VectorIndexes=[wrong],
+    )
+    assert error.message == f"{INVALID}Vector indexes are only supported for PAY_PER_REQUEST tables"
 
 
 def test_an_index_that_is_being_filled_can_be_deleted(ask: Asker) -> None:

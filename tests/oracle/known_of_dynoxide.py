@@ -26,7 +26,7 @@ _SERDE = (
     r"(missing field `|unknown variant `|invalid type: |invalid value: |invalid base64|data did not match|expected \w+ "
     r"|invalid length)"
 )
-OF_DYNOXIDE: Final[tuple[Known, ...]] = (
+OF_ITEMS: Final[tuple[Known, ...]] = (
     Known(
         "Wrong JSON types are a SerializationException, found before anything else. dynoxide's decoder reads legacy "
         "parameters leniently, finds numbers in the same pass, and calls every scalar TRUE_VALUE.",
@@ -340,4 +340,259 @@ OF_DYNOXIDE: Final[tuple[Known, ...]] = (
         r"^(Query|Scan) ",
     ),
 )
+"""Those of the actions on items."""
+
+_OF_TABLES: Final = (
+    r"^(CreateTable|UpdateTable|DeleteTable|DescribeTable|ListTables|UpdateTimeToLive|DescribeTimeToLive|TagResource"
+    r"|UntagResource|ListTagsOfResource|ListStreams|DescribeStream|GetShardIterator|GetRecords) "
+)
+_UNDECIDED: Final = "Undecided: AWS's documentation is silent. "
+_INVALID: Final = "One or more parameter values were invalid: "
+OF_TABLES: Final[tuple[Known, ...]] = (
+    Known(
+        "A fraction in place of an integer is cut (so DynamoDB Local); dynoxide's decoder refuses it in its own words.",
+        API + "CommonErrors.html",
+        r"SerializationException: floating point `.*`",
+        r".*",
+        _OF_TABLES,
+    ),
+    Known(
+        "The constraints of AWS's service model hold for every member (tests/operations/test_service_model.py). dynoxide has "
+        "them for some, or words of its own.",
+        API + "API_Operations.html",
+        r"(?!.*validation errors? detected: ).*",
+        rf"{_VALID}\d+ validation errors? detected: Value .*",
+        _OF_TABLES,
+    ),
+    Known(
+        "All broken constraints of AWS's service model are listed; dynoxide lists those that it has, in an order of its own.",
+        API + "API_Operations.html",
+        rf"{_VALID}\d+ validation errors? detected: .*",
+        rf"{_VALID}([2-9]|\d\d) validation errors detected: Value .*",
+        _OF_TABLES,
+    ),
+    Known(
+        "Replicas and witnesses; dynoxide ignores them.",
+        API + "API_UpdateTable.html",
+        r".*",
+        rf"{_VALID}({_INVALID}(One|Only one) of (ReplicationGroupUpdate|GlobalTableWitnessGroupUpdate)\..*|Invalid region: .*"
+        r"|Update global table operation failed .*|Failed to create a the new replica .*|A witness needs .*"
+        r"|Cannot add, delete, or update the local region .*|One or more replicas are updated more than once"
+        r"|MultiRegionConsistency can only .*)",
+        r"^UpdateTable ",
+    ),
+    Known(
+        "Warm throughput and maximums of on-demand throughput; dynoxide ignores them, or those of indexes.",
+        API + "API_WarmThroughput.html",
+        r".*",
+        rf"{_VALID}{_INVALID}(Requested \w+ for (WarmThroughput|OnDemandThroughput) .*|Max\w+ for OnDemandThroughput cannot .*)",
+        r"^(CreateTable|UpdateTable) ",
+    ),
+    Known(
+        "A maximum of -1 is none; dynoxide knows this in UpdateTable alone.",
+        API + "API_OnDemandThroughput.html",
+        rf"{_VALID}{_INVALID}Requested Max\w+ for OnDemandThroughput .* is outside of valid range",
+        r".*",
+        r'^CreateTable .*"Max\w+RequestUnits": -1\b',
+    ),
+    Known(
+        "A resource policy is JSON; dynoxide ignores it.",
+        API + "API_CreateTable.html",
+        r".*",
+        rf"{_VALID}Resource-based policy is malformed.*",
+        r"^CreateTable ",
+    ),
+    Known(
+        "Whether a stream is on, and its view type, go together (so DynamoDB Local); dynoxide chooses a view type.",
+        API + "API_StreamSpecification.html",
+        r"OK: .*",
+        rf"{_VALID}({_INVALID}(Table is being created with a stream|If stream is being) .*|Table already has an enabled stream: .*)",
+        r"^(CreateTable|UpdateTable) ",
+    ),
+    Known(
+        "An attribute that is defined twice was seen to be named; dynoxide does not look.",
+        API + "API_AttributeDefinition.html",
+        r".*",
+        rf"{_VALID}Attribute Name is duplicated: .*",
+        r"^CreateTable ",
+    ),
+    Known(
+        "Tags have allowed characters and prefixes, and each key once; dynoxide does not look.",
+        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Tagging.html",
+        r"(OK: |ResourceNotFoundException: ).*",
+        rf"{_VALID}{_INVALID}(Tag (key|value) '.*' |Duplicate tag key: ).*",
+        r"^(CreateTable|TagResource) ",
+    ),
+    Known(
+        "What is no ARN was seen to be refused with: ARNs must start with 'arn:'.",
+        API + "API_TagResource.html",
+        rf"{_VALID}Invalid TableArn.*",
+        rf"{_VALID}{_INVALID}ARNs must start with 'arn:'.*",
+        r"^(TagResource|UntagResource|ListTagsOfResource) ",
+    ),
+    Known(
+        "An ARN of another account or of no table is no resource (ResourceNotFoundException is documented for all three "
+        "actions); dynoxide ignores accounts.",
+        API + "API_ListTagsOfResource.html",
+        r"(OK: |AccessDeniedException: |ResourceNotFoundException: ).*",
+        r"ResourceNotFoundException: Requested resource not found: ResourcArn: .* not found",
+        r"^(TagResource|UntagResource|ListTagsOfResource) ",
+    ),
+    Known(
+        "The ARN of a stream was seen to be checked before the stream is looked up; dynoxide does not look.",
+        API + "API_streams_DescribeStream.html",
+        r"(OK: |ResourceNotFoundException: ).*",
+        rf"{_VALID}Invalid StreamArn",
+        r"^(ListStreams|DescribeStream|GetShardIterator) ",
+    ),
+    Known(
+        "A Limit has a maximum: 100 of streams and shards, 1000 of records; dynoxide does not look.",
+        API + "API_streams_GetRecords.html",
+        r".*",
+        rf"{_VALID}{_INVALID}Limit (should be less|cannot be greater) than .*",
+        r"^(ListStreams|DescribeStream|GetRecords) ",
+    ),
+    Known(
+        "What is no iterator is refused in these words by DynamoDB Local.",
+        API + "API_streams_GetRecords.html",
+        rf"{_VALID}Invalid shard iterator",
+        rf"{_VALID}Invalid ShardIterator",
+        r"^GetRecords ",
+    ),
+    Known(
+        "A stream or a shard that does not exist is a ResourceNotFoundException; dynoxide does not look.",
+        API + "API_streams_GetShardIterator.html",
+        r"OK: .*",
+        r"ResourceNotFoundException: .*",
+        r"^(DescribeStream|GetShardIterator) ",
+    ),
+    Known(
+        "A sequence number that is missing or malformed is refused in these words by DynamoDB Local.",
+        API + "API_streams_GetShardIterator.html",
+        rf"{_VALID}({_INVALID}SequenceNumber cannot be null|Invalid SequenceNumber for the shard)",
+        rf"{_VALID}{_INVALID}Invalid SequenceNumber",
+        r"^GetShardIterator ",
+    ),
+    Known(
+        "Expiry of another attribute cannot be turned off, nor what is off already, nor on what is on (so DynamoDB Local).",
+        API + "API_UpdateTimeToLive.html",
+        r"OK: .*",
+        rf"{_VALID}TimeToLive is (active on a different AttributeName: .*|already (en|dis)abled)",
+        r"^UpdateTimeToLive ",
+    ),
+    Known(
+        "The name of a table is checked as in DescribeTimeToLive, where dynoxide agrees.",
+        API + "API_UpdateTimeToLive.html",
+        r".*",
+        rf"{_VALID}TableName must be at least 3 characters long .*",
+        r"^UpdateTimeToLive ",
+    ),
+    Known(
+        "A global index that does not exist is not found (so DynamoDB Local where it is deleted); dynoxide calls it a table.",
+        API + "API_UpdateTable.html",
+        r"ResourceNotFoundException: Requested resource not found: Table: .* not found",
+        r"ResourceNotFoundException: Requested resource not found",
+        r"^UpdateTable .*GlobalSecondaryIndexUpdates",
+    ),
+    Known(
+        _UNDECIDED
+        + "An update of a global index that does not exist, or is a local one, is not found, as a deletion.",
+        API + "API_UpdateTable.html",
+        rf"{_VALID}.*Action Blocked: IndexUpdate",
+        r".*",
+        r"^UpdateTable ",
+    ),
+    Known(
+        "ProvisionedThroughput of an update of an index may be absent; dynoxide has an older service model.",
+        API + "API_UpdateGlobalSecondaryIndexAction.html",
+        rf"{_VALID}\d validation errors? detected: .*\.update\.provisionedThroughput' .*",
+        r".*",
+        r"^UpdateTable ",
+    ),
+    Known(
+        _UNDECIDED + "dynoxide shows no value of a sequence number whose length is wrong.",
+        API + "API_streams_GetShardIterator.html",
+        rf"{_VALID}1 validation error detected: Value at 'sequenceNumber' .*",
+        rf"{_VALID}1 validation error detected: Value '.*' at 'sequenceNumber' .*",
+        r"^GetShardIterator ",
+    ),
+    Known(
+        "The broken constraint is named by the whole path of its member; dynoxide leaves out a part.",
+        API + "API_CreateTable.html",
+        rf"{_VALID}1 validation error detected: Value .* at '(keySchema|globalSecondaryIndexes\..*)' .*",
+        rf"{_VALID}1 validation error detected: Value .* at '\w+Index\w+\.\d+\.member\..*(keySchema|create\.indexName)' .*",
+        r"^(CreateTable|UpdateTable) ",
+    ),
+    Known(
+        "A start at a time needs one, which no other start has, and children have a parent (seen); dynoxide does not look.",
+        API + "API_streams_GetShardIterator.html",
+        r".*",
+        rf"{_VALID}{_INVALID}(Timestamp (must|should not) be passed|ShardId must be passed) .*",
+        r"^(DescribeStream|GetShardIterator) ",
+    ),
+    Known(
+        "AWS's service model has a constraint that is broken before the name of the table is looked at.",
+        API + "API_Operations.html",
+        rf"{_VALID}1 validation error detected: Value '.*' at 'tableName' .*",
+        rf"{_VALID}1 validation error detected: Value (?!.*'tableName').*",
+        r"^(UpdateTable|UpdateTimeToLive) ",
+    ),
+    Known(
+        "Rules on indexes and capacity that dynoxide does not have.",
+        API + "API_UpdateTable.html",
+        r"OK: .*",
+        rf"{_VALID}(invalid attribute, SchemaElement redefined .*|{_INVALID}ProvisionedThroughput (should not be|is not) specified .*"
+        rf"|The provisioned throughput for the index .*|Given value .*|{_INVALID}ProjectionType is INCLUDE, .*"
+        rf"|{_INVALID}Duplicate value in attribute name: .*)",
+        r"^(CreateTable|UpdateTable) ",
+    ),
+    Known(
+        "Replicas, witnesses, warm throughput and indexes of on-demand tables are changes, too; dynoxide counts none of them.",
+        API + "API_UpdateTable.html",
+        rf"{_VALID}At least one of ProvisionedThroughput, BillingMode, .* is required",
+        r".*",
+        r'^UpdateTable .*"(ReplicaUpdates|GlobalTableWitnessUpdates|WarmThroughput|OnDemandThroughput)"',
+    ),
+    Known(
+        _UNDECIDED + "Which of two faults of new, changed and deleted indexes is told first.",
+        API + "API_UpdateTable.html",
+        rf"({_VALID}({_INVALID})?(Unknown ProjectionType|Invalid KeySchema|Some index key |ProjectionType is |Index already exists"
+        r"|Both the Hash Key|Attempting to create an index|Vector indexes are only|List of VectorIndexes is empty"
+        r"|Neither ReadCapacityUnits|One element in SearchSchema|One of VectorIndexUpdate\.)"
+        r"|LimitExceededException: |ResourceNotFoundException: |ResourceInUseException: ).*",
+        r"(?!OK: ).*",
+        r"^(CreateTable|UpdateTable) .*Index",
+    ),
+    Known(
+        "ShardFilter and ExclusiveStartShardId exclude each other; dynoxide does not look.",
+        API + "API_streams_DescribeStream.html",
+        r".*",
+        rf"{_VALID}ShardFilter and ExclusiveStartShardId both .*",
+        r"^DescribeStream ",
+    ),
+    Known(
+        "A table that is being changed cannot be deleted. dynoxide keeps the state after an update that came before.",
+        API + "API_DeleteTable.html",
+        r"ResourceInUseException: .*Cannot delete table while indexes are being .*",
+        r".*",
+        r"^DeleteTable ",
+    ),
+    Known(
+        _UNDECIDED + "The order of the attributes in: keys used.",
+        API + "API_CreateTable.html",
+        rf"{_VALID}{_INVALID}Some AttributeDefinitions are not used\..*",
+        rf"{_VALID}{_INVALID}Some AttributeDefinitions are not used\..*",
+        r"^CreateTable ",
+    ),
+    Known(
+        _UNDECIDED + "Global and vector indexes are created and deleted one at a time together.",
+        API + "API_UpdateTable.html",
+        r"OK: .*",
+        r"LimitExceededException: Subscriber limit exceeded: Only 1 online index .*",
+        r"^UpdateTable .*VectorIndexUpdates",
+    ),
+)
+"""Those of the actions on tables, tags, expiry and streams."""
+
+OF_DYNOXIDE: Final = (*OF_ITEMS, *OF_TABLES)
 """Where dynoxide is not the service; these are compared to the letter."""

@@ -70,7 +70,7 @@ def check_tags(tags: Iterable[Tag]) -> None:
 def check_tag_count(count: int) -> None:
     """Refuse more tags than a table may have."""
     if count > limits.TAGS:
-        raise ValidationException(f"{INVALID}Too many tags: a resource has at most {limits.TAGS}")
+        raise ValidationException(f"{INVALID}Too many tags: tag limit is {limits.TAGS}")
 
 
 TAGS_ARE_VALID: Final = ActionRule(

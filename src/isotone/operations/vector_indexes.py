@@ -73,6 +73,10 @@ def _check_equal_dimensions(request: CreateTable) -> None:
 
 def _check_updates(request: UpdateTable) -> None:
     for update in request.vector_index_updates or ():
+        if update.create is not None and update.delete is not None:
+            raise ValidationException(
+                f"{INVALID}Only one vector index action is allowed per VectorIndexUpdate object"
+            )
         only_action(update, "create", "delete")
         if update.create is not None:
             _check_definition(update.create, request.attribute_definitions or ())
@@ -87,11 +91,11 @@ def _check_one_update(request: UpdateTable) -> None:
 
 CREATED: Final[Rules] = (
     ActionRule("an empty list of vector indexes", _check_some),
+    ActionRule("vector indexes of a table that is not on demand", _check_billing),
     ActionRule(
         "each vector index in turn: SearchSchema, dimensions, projection, definitions, a taken name",
         _check_each,
     ),
-    ActionRule("vector indexes of a table that is not on demand", _check_billing),
     ActionRule("too many vector indexes", _check_count),
     ActionRule("vector indexes with other dimensions of one attribute", _check_equal_dimensions),
 )
@@ -248,6 +252,8 @@ def _check_attribute(schema: TableSchema, wanted: VectorIndex) -> None:
 
 def _without(schema: TableSchema, name: str) -> TableSchema:
     if schema.vector_index(name) is None:
-        raise ResourceNotFoundException("Requested resource not found")
+        raise ResourceNotFoundException(
+            f"Requested resource not found: Index {name} for table {schema.name}"
+        )
     kept = tuple(index for index in schema.vectors if index.name != name)
     return msgspec.structs.replace(schema, vectors=kept)
