@@ -59,17 +59,6 @@ else:
 '''
 
 
-class _Disassociation(ApiStructure, frozen=True):
-    region_name: str
-    disassociation_mode: str
-
-
-_IGNORED: Final[dict[str, dict[str, Any]]] = {
-    "ReplicationGroupUpdate": {"Disassociate": _Disassociation}
-}
-"""Members that clients may send, and that are ignored: `docs/compatibility.md`, 41."""
-
-
 class _Writer:
     """Collects the declarations of all requests."""
 
@@ -86,8 +75,6 @@ class _Writer:
             kind = self.kind(_present(hints[field.name]))
             wanted = f"Required[{kind}]" if field.required else kind
             lines.append(f"    {field.encode_name}: {wanted}")
-        for member, of in _IGNORED.get(structure.__name__, {}).items():
-            lines.append(f"    {member}: {self.kind(of)}")
         members = "\n".join(lines or ["    pass"])
         assert self.declared.setdefault(name, members) == members, f"two requests have {name}"
         return name

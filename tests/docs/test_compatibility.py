@@ -939,7 +939,8 @@ def test_41_parameters_of_several_accounts_are_ignored(bench: Bench) -> None:
     ask("CreateTable", **TABLE, **mode, GlobalTableSourceArn=source)
     protected = {"DisassociationProtectionEnabled": True, "DeletionProtectionEnabled": True}
     ask("UpdateTable", **mode, **protected)
-    ask("UpdateTable", ReplicaUpdates=[{"Disassociate": {"RegionName": "eu-west-1"}}])
+    leaving = {"RegionName": "eu-west-1", "DisassociationMode": "WAIT_FOR_REPLICATION"}
+    ask("UpdateTable", ReplicaUpdates=[{"Disassociate": leaving}])
     described = bench.client.describe_table(TableName="items")["Table"]
     assert described["DeletionProtectionEnabled"] is True
     assert "GlobalTableSettingsReplicationMode" not in described

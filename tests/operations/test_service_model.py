@@ -37,7 +37,6 @@ NOT_KNOWN: Final = dict.fromkeys(
         "CreateTable.GlobalTableSettingsReplicationMode",
         "UpdateTable.GlobalTableSettingsReplicationMode",
         "UpdateTable.DisassociationProtectionEnabled",
-        "UpdateTable.ReplicaUpdates[].Disassociate",
     ),
     _ACCOUNTS,
 )

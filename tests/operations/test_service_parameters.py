@@ -43,6 +43,7 @@ RECORDED: Final = {
 
 IGNORED: Final = {
     **NOT_KNOWN,
+    "UpdateTable.ReplicaUpdates[].Disassociate": "docs/compatibility.md, 41",
     "UpdateTable.ReplicaUpdates[].Disassociate.*": "docs/compatibility.md, 41",
     "PutResourcePolicy.ConfirmRemoveSelfResourceAccess": "docs/compatibility.md, 23",
     "DisableKinesisStreamingDestination.EnableKinesisStreamingConfiguration*": (

@@ -15,6 +15,7 @@ import json
 import random
 import re
 import sys
+import time
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
@@ -138,6 +139,9 @@ class WithTables(Placed):
     def begin(self) -> None:
         self._histories += 1
         drop_tables(self._side)
+        while self._side.ask("ListTables", {})[1].get("TableNames"):  # an index was being changed
+            time.sleep(0.02)
+            drop_tables(self._side)
         self._names = prepare(self._side.ask, settings=False)
 
 

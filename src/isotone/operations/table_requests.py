@@ -290,12 +290,20 @@ class UpdateReplicationGroupMemberAction(ApiStructure, frozen=True):
     table_class_override: TableClass | None = None
 
 
+class Disassociation(ApiStructure, frozen=True):
+    """A replica that leaves its global table as a table of its own; it is checked, and ignored."""
+
+    region_name: str
+    disassociation_mode: Literal["WAIT_FOR_REPLICATION"]
+
+
 class ReplicationGroupUpdate(ApiStructure, frozen=True):
     """A change of a global table's replicas: exactly one of the members is present."""
 
     create: CreateReplicationGroupMemberAction | None = None
     update: UpdateReplicationGroupMemberAction | None = None
     delete: RegionAction | None = None
+    disassociate: Disassociation | None = None
 
 
 class GlobalTableWitnessGroupUpdate(ApiStructure, frozen=True):
@@ -499,7 +507,8 @@ def only_action(update: ApiStructure, *members: str) -> Any:
 
 def _check_replicas(request: UpdateTable) -> None:
     for update in request.replica_updates or ():
-        only_action(update, "create", "update", "delete")
+        if update.disassociate is None:
+            only_action(update, "create", "update", "delete")
     for witness in request.global_table_witness_updates or ():
         only_action(witness, "create", "delete")
 
