@@ -46,7 +46,7 @@ def text() -> str:
     """The page with the present lists."""
     head = PAGE.read_text(encoding="utf-8").partition(BEGIN)[0]
     of_text: dict[str, list[str]] = {}
-    for action in ACTIONS:
+    for action in sorted(ACTIONS):  # they register as modules are imported, in any order
         of_text.setdefault("\n".join(_lines(order_of(action))), []).append(action)
     sections = (section(actions, order_of(actions[0])) for actions in of_text.values())
     return head + BEGIN + "\n" + "\n".join(sections)
