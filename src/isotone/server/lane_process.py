@@ -151,8 +151,8 @@ def _be_lane(end: socket.socket, open_service: OpenService) -> None:
     try:
         os.nice(_NICENESS)
         serve_lane(end, open_service())
-    except OSError:
-        pass  # the server has ended
+    except ConnectionError:
+        pass  # the server has ended, and nobody waits for the answer
     except Exception:
         log.exception("a lane has ended")
     finally:
