@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from tests.docs.pages import ROOT
 
 from isotone.operations.api import ACTIONS
-from isotone.operations.check_order import Order, OrderBranch
-from isotone.operations.check_orders import order_of
+from isotone.operations.checks.first_fault import Order, OrderBranch
+from isotone.operations.checks.orders import order_of
 
 PAGE = ROOT / "docs" / "design" / "order-of-checks.md"
 BEGIN = "<!-- The lists below are written from the orders and rules of src/isotone/operations: make files -->\n"

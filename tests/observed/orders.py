@@ -2,7 +2,7 @@
 
     python -m tests.observed.orders [Action…] [--at ADDRESS] [--count N] [--seed N]
 
-Each fault is sent alone first: its layer is the one that finds it (`check_orders`). Of several faults in one request the
+Each fault is sent alone first: its layer is the one that finds it (`checks.orders`). Of several faults in one request the
 one of the first layer is answered, in the same words, or in a list with others of that layer. Some faults change what
 another one is: a parameter that makes one useless, or one that cannot be combined (`TOGETHER`). Such a request is answered
 by any layer.
@@ -38,9 +38,9 @@ from tests.oracle.sides import Answer
 import isotone
 from isotone.errors import ApiError, SerializationException
 from isotone.operations.api import ACTIONS
-from isotone.operations.check_order import OrderBranch
-from isotone.operations.check_order import RefusedRequest as Refused
-from isotone.operations.check_orders import ORDERS, OTHERS, order_of
+from isotone.operations.checks.first_fault import OrderBranch
+from isotone.operations.checks.first_fault import RefusedRequest as Refused
+from isotone.operations.checks.orders import ORDERS, OTHERS, order_of
 
 TOGETHER: Final = frozenset(
     {

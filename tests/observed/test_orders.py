@@ -14,9 +14,8 @@ from tests.observed.orders import Elsewhere, Orders, requests, wrong
 from tests.oracle.base_requests import BASES_OF
 
 import isotone
-from isotone.operations import check_orders
 from isotone.operations.api import ACTIONS
-from isotone.operations.check_orders import ORDERS
+from isotone.operations.checks.orders import ORDERS
 from isotone.server import running_server
 
 ALONE = (
@@ -61,7 +60,7 @@ def test_another_order_is_found(orders: Orders, monkeypatch: pytest.MonkeyPatch)
     """What a database answers by one order is wrong by another."""
     sent = [*requests(orders, ["GetItem"], 150, random.Random(1))]
     layers = ORDERS["GetItem"]
-    monkeypatch.setitem(check_orders.ORDERS, "GetItem", layers[::-1])
+    monkeypatch.setitem(ORDERS, "GetItem", layers[::-1])
     assert any(wrong(orders, *each) for each in sent)
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import isotone
 from isotone.errors import ApiError, ValidationException
 from isotone.operations.api import ACTIONS
-from isotone.operations.check_order import first_fault
-from isotone.operations.check_orders import order_of
+from isotone.operations.checks.first_fault import first_fault
+from isotone.operations.checks.orders import order_of
 from isotone.operations.request_decoding import decode
 from isotone.operations.request_grammar import (
     AttributeValueShape,

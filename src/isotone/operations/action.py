@@ -34,7 +34,7 @@ class Action(msgspec.Struct, frozen=True):
     may create background work: an index to fill, items that expire, a stream.
 
     `before` are the rules on a request alone, `within` those that need the tables; `run` checks them in this order,
-    which `check_orders` reports. Actions on items have no rules: their `run` finds faults in any order.
+    which `checks.orders` reports. Actions on items have no rules: their `run` finds faults in any order.
     """
 
     name: str

@@ -51,8 +51,8 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
     vector_search,
 )
 from isotone.operations.action import ACTIONS, Action, Answer
-from isotone.operations.check_order import first_fault
-from isotone.operations.check_orders import order_of
+from isotone.operations.checks.first_fault import first_fault
+from isotone.operations.checks.orders import order_of
 from isotone.operations.handing_over import is_long, this_thread
 from isotone.operations.item_responses import JsonItems, encode_plain, encode_response
 from isotone.operations.long_writes import EvaluateFirst, evaluating_first

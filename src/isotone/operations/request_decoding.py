@@ -3,7 +3,7 @@
 msgspec decodes a valid request in one pass. If it refuses the request, the request is read again, slowly: its types are
 checked (`serialization`), then the constraints on its members (`request_validation`), then the table name of a
 control-plane call. A request that passes these checks is valid after all, in a form that the service accepts. The order
-of the action (`check_order`) decides which of several errors is reported.
+of the action (`checks.first_fault`) decides which of several errors is reported.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ AttributeName: TypeAlias = Annotated[str, Meta(max_length=65535)]
 AttributeMap: TypeAlias = dict[AttributeName, AttributeValue]
 AttributeNames: TypeAlias = Annotated[list[AttributeName], Meta(min_length=1)]
 
-# Data-plane calls take a name or an ARN; `member_checks` and `table_lookup.table_name` check it.
+# Data-plane calls take a name or an ARN; `checks.members` and `table_lookup.table_name` check it.
 TableName: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=1024, extra={"checked": "if empty"})
 ]

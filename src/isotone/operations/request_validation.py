@@ -1,7 +1,7 @@
 """Checks request members against the API's constraints: "1 validation error detected: …".
 
 `item_validation` later checks whether an item fits its table. If the service lists several violations, it counts all
-and shows the first ten, each with the value as Java prints it and the path of the member. `check_orders` decides which
+and shows the first ten, each with the value as Java prints it and the path of the member. `checks.orders` decides which
 constraints of an action are listed together.
 """
 

@@ -9,7 +9,8 @@ from isotone.errors import ValidationException
 from isotone.expressions import check_placeholders
 from isotone.expressions.messages import EMPTY
 from isotone.operations import batches, legacy, transactions
-from isotone.operations.check_order import Check, RefusedRequest
+from isotone.operations.checks.first_fault import Check, RefusedRequest
+from isotone.operations.checks.values import check_content
 from isotone.operations.request_expressions import (
     Binding,
     check_mixed,
@@ -17,7 +18,6 @@ from isotone.operations.request_expressions import (
     given,
 )
 from isotone.operations.table_lookup import open_table
-from isotone.operations.value_checks import check_content
 from isotone.values.attribute_validation import EMPTY_NAME
 
 

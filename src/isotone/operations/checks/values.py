@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from isotone import limits
 from isotone.errors import ValidationException
-from isotone.operations.check_order import Check, RefusedRequest
+from isotone.operations.checks.first_fault import Check, RefusedRequest
 from isotone.operations.item_validation import INVALID, check_size
 from isotone.values.attribute_validation import (
     DUPLICATE_NUMBERS,

@@ -1,6 +1,6 @@
 """The order of validation checks of each action, as data: which fault the service reports first.
 
-`check_order` walks an order after a refusal. The rules of an action (`action.ActionRule`) follow the layers of its members
+`first_fault` walks an order after a refusal. The rules of an action (`action.ActionRule`) follow the layers of its members
 here. The page `docs/design/order-of-checks.md` shows all of them.
 `python -m tests.observed.orders` sends pairs and triples of faults: the answer must always be that of the first layer.
 
@@ -14,19 +14,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from isotone.operations import batch_checks as batches
-from isotone.operations import member_checks as members
-from isotone.operations import read_checks as reads
-from isotone.operations import request_checks as requests
 from isotone.operations import statements, streams, vector_search
-from isotone.operations import value_checks as values
 from isotone.operations.action import ACTIONS, ActionRule
-from isotone.operations.check_order import Check, Layer, Order, OrderBranch, RefusedRequest
+from isotone.operations.checks import batches, members, reads, requests, values
+from isotone.operations.checks.first_fault import Check, Layer, Order, OrderBranch, RefusedRequest
+from isotone.operations.checks.members import member
+from isotone.operations.checks.values import PLACEHOLDERS, newly
 from isotone.operations.item_requests import PUT_OR_DELETE, READ, UPDATE
-from isotone.operations.member_checks import member
 from isotone.operations.query_and_scan import QUERY, SCAN
 from isotone.operations.request_expressions import ExpressionParameters
-from isotone.operations.value_checks import PLACEHOLDERS, newly
 from isotone.values.attribute_validation import (
     EMPTY_SET,
     MANY_TYPES,

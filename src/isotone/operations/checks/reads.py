@@ -7,7 +7,9 @@ from isotone.engine.pages import OrderedSource, segment_bounds
 from isotone.errors import ValidationException
 from isotone.expressions import KeyRange
 from isotone.operations import legacy
-from isotone.operations.check_order import Check, RefusedRequest
+from isotone.operations.checks.first_fault import Check, RefusedRequest
+from isotone.operations.checks.requests import binding_of
+from isotone.operations.checks.values import newer
 from isotone.operations.item_validation import check_key_condition
 from isotone.operations.query_and_scan import (
     INVALID_START,
@@ -19,8 +21,6 @@ from isotone.operations.query_and_scan import (
     source_of,
     start_position,
 )
-from isotone.operations.request_checks import binding_of
-from isotone.operations.value_checks import newer
 from isotone.values.attribute_validation import TOO_DEEP, Item, canonical_item
 from isotone.values.value_layers import check_decoded, check_nesting
 

@@ -19,7 +19,7 @@ from isotone.expressions.messages import (
     VALUE_UNDEFINED,
 )
 from isotone.operations import legacy
-from isotone.operations.check_order import Check, RefusedRequest
+from isotone.operations.checks.first_fault import Check, RefusedRequest
 from isotone.operations.item_validation import checked_key, requested_key
 from isotone.operations.request_expressions import (
     Binding,

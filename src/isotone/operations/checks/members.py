@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from isotone.errors import ValidationException
-from isotone.operations.check_order import Check, RefusedRequest
+from isotone.operations.checks.first_fault import Check, RefusedRequest
 from isotone.operations.request_decoding import check_last
 from isotone.operations.request_grammar import (
     NAME_CONSTRAINTS,

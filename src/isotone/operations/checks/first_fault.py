@@ -1,7 +1,7 @@
 """Decides which of several faults in a request is reported first: walks the action's layers after a refusal.
 
 A request with several faults is answered for the first that the service finds, so each action has an order
-(`check_orders`). The fast path finds in any order whether there is a fault at all; only then `first_fault` walks the
+(`checks.orders`). The fast path finds in any order whether there is a fault at all; only then `first_fault` walks the
 layers. Each layer checks the whole request before the next begins.
 """
 
