@@ -24,7 +24,7 @@ from tests.programs import python
 import isotone
 from isotone.errors import StorageBusy, StorageFull
 from isotone.exchange.objects import Bucket, Folder
-from isotone.operations import export_files, loading
+from isotone.operations.transfers import export_files, loading
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="links and pipes as POSIX has them")
 
@@ -425,7 +425,7 @@ def test_a_failure_that_cannot_be_recorded_is_logged_once(
         tried += 1
         raise StorageFull("the disk is full")
 
-    monkeypatch.setattr("isotone.operations.transfer_threads._RETRY", 0.001)
+    monkeypatch.setattr("isotone.operations.transfers.threads._RETRY", 0.001)
     with isotone.open(s3=tmp_path) as database, monkeypatch.context() as patch:
         patch.setattr(loading, "_load", full)
         patch.setattr(loading, "_end", full)

@@ -25,7 +25,7 @@ import isotone
 from isotone.engine import backfill
 from isotone.exchange import ion
 from isotone.exchange.objects import ObjectStoreUnavailable
-from isotone.operations import export_files, loading, transfers
+from isotone.operations.transfers import export_files, jobs, loading
 from isotone.storage import sorting
 from isotone.values.known_shapes import KnownShapes
 
@@ -1029,7 +1029,7 @@ def test_an_import_is_sorted_in_parts(ask: Transfers, monkeypatch: pytest.Monkey
     for step in range(300):
         ask.database.maintain()
         if step % 23 == 22:  # as if another process had gone on
-            transfers._WORKERS[ask.database.engine].buffers.close_all()
+            jobs._WORKERS[ask.database.engine].buffers.close_all()
         described = ask("DescribeImport", ImportArn=arn)["ImportTableDescription"]
         seen.append(described["ProcessedItemCount"])
     assert len(set(seen)) > 20

@@ -17,7 +17,7 @@ from tests.operations.test_transfers import START, Transfers
 
 import isotone
 from isotone.errors import UsageError
-from isotone.operations import loading
+from isotone.operations.transfers import loading
 
 CREDENTIALS = isotone.Credentials(ACCESS_KEY, SECRET_KEY)
 

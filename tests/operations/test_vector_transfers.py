@@ -9,7 +9,7 @@ import pytest
 from tests.operations.test_transfers import START, Transfers, ask
 from tests.operations.test_vectors import DIVIDED, TYPES, near, vector
 
-from isotone.operations import loading
+from isotone.operations.transfers import loading
 
 __all__ = ["ask"]
 

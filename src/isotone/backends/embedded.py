@@ -48,7 +48,7 @@ from isotone.exchange.objects import Folder, ObjectStore
 from isotone.operations import permissions
 from isotone.operations.api import GROUPED, STARTS_WORK, Answered, Api
 from isotone.operations.permissions import RequiredPermission
-from isotone.operations.transfer_threads import TransferThreads
+from isotone.operations.transfers.threads import TransferThreads
 from isotone.shown_signature import shown
 from isotone.storage.interface import BUSY_TIMEOUT, OrderedStore
 from isotone.storage.memory import MemoryStore

@@ -5,7 +5,7 @@ r · id              present while it runs
 o · id              the objects that it reads
 s · id · 0 · number what it will write to a file: a part of a data file, or of an error log
 
-Any process that has the file open can continue a job (`operations/transfers.py`). One transaction saves both what a job
+Any process that has the file open can continue a job (`operations/transfers/jobs.py`). One transaction saves both what a job
 has stored in the database and its position in its input. What it writes to files is first kept here, in the same
 transaction. The file is then written from it, under the same name, as often as needed.
 """

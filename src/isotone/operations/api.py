@@ -30,12 +30,9 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
     account,
     backups,
     batches,
-    bulk_puts,
     contributor_insights,
     expiry,
-    exports,
     global_tables,
-    imports,
     items,
     kinesis_destinations,
     query_and_scan,
@@ -47,7 +44,6 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
     tables,
     tags,
     transactions,
-    transfers,
     vector_search,
 )
 from isotone.operations.action import ACTIONS, Action, Answer
@@ -58,6 +54,12 @@ from isotone.operations.item_responses import JsonItems, encode_plain, encode_re
 from isotone.operations.long_writes import EvaluateFirst, evaluating_first
 from isotone.operations.permissions import RequiredPermission, accesses, has_policies
 from isotone.operations.request_decoding import convert, decode
+from isotone.operations.transfers import (  # noqa: F401 - each registers its actions
+    bulk_puts,
+    exports,
+    imports,
+    jobs,
+)
 from isotone.values.plain_json import plain
 
 log = logging.getLogger("isotone")
@@ -256,12 +258,12 @@ class Api:
     def transfer(self) -> float:
         """Do a slice of each export and import, which may wait for a network; otherwise like `maintain`."""
         regions = list(self.engine.home.regions.values())
-        return 0.0 if sum(transfers.step(each) for each in regions) else maintenance.IDLE_INTERVAL
+        return 0.0 if sum(jobs.step(each) for each in regions) else maintenance.IDLE_INTERVAL
 
     @property
     def can_transfer(self) -> bool:
         """Whether there is an export or import that this process can continue."""
-        return any(map(transfers.pending, list(self.engine.home.regions.values())))
+        return any(map(jobs.pending, list(self.engine.home.regions.values())))
 
     def finish_maintenance(self) -> None:
         """Do all background work that is due, including exports and imports."""

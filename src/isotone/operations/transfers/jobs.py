@@ -5,7 +5,7 @@ another process that is writing, and a disk that cannot even record the failure.
 While entries of an older format lack checksums, all jobs wait, because damage to these would go unnoticed.
 
 It needs the buckets: in a process without any, the jobs of a file wait until a process has them. Buckets may be behind
-a network, so each job has its own thread (`transfer_threads`). Only one slice computes at a time. A job that waits for
+a network, so each job has its own thread (`threads`). Only one slice computes at a time. A job that waits for
 a bucket gives its turn to the others, and it holds the database's lock only while it reads or writes.
 """
 
@@ -24,7 +24,7 @@ from isotone.engine.engine import Engine
 from isotone.engine.transfers import Export, TransferFailure
 from isotone.errors import IsotoneError, StorageBusy, StorageCorrupt
 from isotone.exchange.objects import Bucket, ObjectStore, ObjectStoreClosed, StoredObject
-from isotone.operations import export_files, loading
+from isotone.operations.transfers import export_files, loading
 
 _BUFFER: Final = 256 << 10  # bytes of an object read per turn
 

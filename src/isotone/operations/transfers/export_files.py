@@ -28,7 +28,7 @@ from isotone.expressions import CompiledProjection
 from isotone.operations.item_validation import check_key_condition
 from isotone.operations.request_expressions import Binding, Matches, bound
 from isotone.operations.table_lookup import table_arn
-from isotone.operations.transfer_requests import job_arn
+from isotone.operations.transfers.requests import job_arn
 from isotone.values.attribute_validation import Item
 
 OWNER: Final = "export"

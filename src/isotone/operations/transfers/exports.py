@@ -22,7 +22,6 @@ from isotone.errors import (
     ValidationException,
 )
 from isotone.operations.action import ActionRule, Answer, action
-from isotone.operations.export_files import OWNER, manifest_key, selection_of
 from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import (
     ApiStructure,
@@ -31,7 +30,8 @@ from isotone.operations.request_members import (
     Timestamp,
 )
 from isotone.operations.table_lookup import table_arn, table_name
-from isotone.operations.transfer_requests import (
+from isotone.operations.transfers.export_files import OWNER, manifest_key, selection_of
+from isotone.operations.transfers.requests import (
     TABLE_IS_NAMED,
     TOKEN_IS_VALID,
     Bucket,

@@ -23,7 +23,7 @@ from isotone.operations.action import ActionRule, Answer, action
 from isotone.operations.item_validation import INVALID
 from isotone.operations.request_members import ApiStructure, ListedTableName
 from isotone.operations.table_lookup import TABLE_CHANGES, changed_table
-from isotone.operations.transfer_requests import (
+from isotone.operations.transfers.requests import (
     TOKEN_IS_VALID,
     Bucket,
     BucketOwner,

@@ -15,7 +15,7 @@ from isotone.engine.maintenance import IDLE_INTERVAL
 from isotone.engine.slices import breathe, in_background
 from isotone.errors import StorageBusy
 from isotone.exchange.objects import ObjectStoreClosed
-from isotone.operations import transfers
+from isotone.operations.transfers import jobs
 
 _RETRY: Final = 1.0  # seconds until a slice is retried whose failure could not be recorded
 _BUSY: Final = 0.05  # the same, if another process was writing
@@ -66,7 +66,7 @@ class TransferThreads:
             delay = IDLE_INTERVAL
             for engine in list(self._home.regions.values()):
                 try:
-                    identities = transfers.due(engine)
+                    identities = jobs.due(engine)
                 except Exception as error:  # noqa: BLE001 - the thread must survive it
                     self._note(engine, error)
                     identities, delay = [], _RETRY
@@ -98,7 +98,7 @@ class TransferThreads:
         """Do a slice; returns the seconds until the next one, or None if there is none."""
         try:
             with in_background():
-                more = transfers.step_job(engine, identity)
+                more = jobs.step_job(engine, identity)
                 breathe()
         except ObjectStoreClosed:
             return None

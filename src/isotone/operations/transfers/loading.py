@@ -65,7 +65,7 @@ from isotone.exchange.objects import (
 from isotone.operations.capacity import vector_write_bytes
 from isotone.operations.item_validation import checked_key
 from isotone.operations.request_expressions import Binding, Matches, bound
-from isotone.operations.transfer_requests import job_arn
+from isotone.operations.transfers.requests import job_arn
 from isotone.values.attribute_validation import Item, canonical_item
 from isotone.values.known_shapes import KnownShapes
 

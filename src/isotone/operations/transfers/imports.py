@@ -33,7 +33,7 @@ from isotone.operations.table_requests import (
     VectorIndex,
 )
 from isotone.operations.tables import NEW_TABLE, check_table_is_new, new_schema
-from isotone.operations.transfer_requests import (
+from isotone.operations.transfers.requests import (
     TABLE_IS_NAMED,
     TOKEN_IS_VALID,
     Bucket,

@@ -1,0 +1,1 @@
+"""Exports, imports and bulk operations: their actions, and the jobs that read and write the files of a bucket."""
