@@ -25,7 +25,7 @@ import isotone
 from isotone.engine import health as health_of
 from isotone.server import running_server
 from isotone.server.exposition import MetricFamily, MetricSample, text
-from isotone.server.monitor import _is_here
+from isotone.server.monitor import _is_on_this_machine
 from isotone.server.response import PlainResponse
 
 TABLE: dict[str, Any] = {
@@ -197,10 +197,10 @@ def test_invented_actions_share_a_series():
 
 
 def test_other_machines_see_no_metrics():
-    assert _is_here(("127.0.0.1", 5))
-    assert _is_here(("::1", 5, 0, 0))
-    assert not _is_here(("192.168.1.7", 5))
-    assert not _is_here("")
+    assert _is_on_this_machine(("127.0.0.1", 5))
+    assert _is_on_this_machine(("::1", 5, 0, 0))
+    assert not _is_on_this_machine(("192.168.1.7", 5))
+    assert not _is_on_this_machine("")
 
 
 def test_admission_guards_these_paths_too(database):
