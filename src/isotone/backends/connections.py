@@ -56,7 +56,7 @@ class Pool:
                 return connection
             connection.close()
 
-    def give_back(self, connection: ClientConnection, reply: HttpReply) -> None:
+    def release(self, connection: ClientConnection, reply: HttpReply) -> None:
         """Keep a connection after its reply, if both sides allow it and there is room; else close it."""
         connection.used = time.monotonic()
         if reply.keep_alive:

@@ -656,7 +656,7 @@ class Database(Native):
         with closing(own), frozen_reads.in_file(own.regions[engine.region], tables) as pages:
             yield pages
 
-    def add_frozen(self, table: str, entries: Sequence[frozen_reads.Entry]) -> None:
+    def add_frozen(self, table: str, entries: Sequence[frozen_reads.OrderedItem]) -> None:
         """Add items that `frozen` has read from a table with the same keys; five times as fast as putting them.
 
         The items must be in their order, and the table must have none of them, and nothing else that puts would change:

@@ -124,7 +124,7 @@ def newer(error: ValidationException) -> ValidationException:
 def _quoted(found: re.Match[str]) -> str:
     before, listed, kind = found.groups()
     members = listed.split(", ")
-    repeat = next(place for place, each in enumerate(members) if each in members[:place])
+    repeat = next(position for position, each in enumerate(members) if each in members[:position])
     separator = ", " if kind == " " else ","
     quoted = separator.join(map(json.dumps, [*sorted(members[:repeat]), *members[repeat:]]))
     return f"{before}[{quoted}]{kind}contains duplicates."
