@@ -1,4 +1,4 @@
-"""The database in this process: the only module that imports from both stacks.
+"""`isotone.open`, `Database`, backup, restore, check: the database in this process; the one module that joins both stacks.
 
 >>> import isotone
 >>> with isotone.open(":memory:") as database:
@@ -514,7 +514,7 @@ class Database(Native):
         If not, they raise `StorageBusy` at once while another process writes, and `TakesLong` for what computes for long.
         """
         self.engine.file_waits.are_forbidden = not allowed
-        self._api.hand_over(not allowed)
+        self._api.set_raises_if_long(not allowed)
 
     @property
     def account(self) -> str:

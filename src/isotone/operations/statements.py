@@ -35,9 +35,9 @@ from isotone.operations import transactions
 from isotone.operations.action import Answer, action
 from isotone.operations.batches import DUPLICATES
 from isotone.operations.capacity import CapacityMeter, Charged, add_capacity, meter_for_table
-from isotone.operations.handing_over import kept
 from isotone.operations.item_responses import item_in_response, returned
 from isotone.operations.item_writes import ItemChange, execute
+from isotone.operations.long_requests import never_raising
 from isotone.operations.long_writes import read_all
 from isotone.operations.query_and_scan import ScanRequest
 from isotone.operations.request_members import (
@@ -302,7 +302,7 @@ def batch_execute_statement(engine: Engine, request: BatchExecuteStatement) -> A
         else:
             for entry in entries:
                 entry.attempt(partial(entry.read, engine))
-        with kept():
+        with never_raising():
             for entry in entries:
                 entry.attempt(partial(entry.run, engine, meters, request.return_consumed_capacity))
     answer: dict[str, Any] = {"Responses": [entry.answer for entry in entries]}

@@ -1,4 +1,4 @@
-"""Counts requests, errors, latencies and write groups; the names of all metrics (isotone_requests_total …); the access log.
+"""Counts requests, errors, latencies and write groups; the names of all metrics (isotone_…_total); the access log.
 
 Counting is part of each request, so it is one look-up and an addition. Of the requests that are answered at once, every
 sixteenth is timed, and counts as sixteen; those that wait for a commit or a thread are all timed. Labels are bounded:

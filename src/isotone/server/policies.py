@@ -1,4 +1,4 @@
-"""IAM policies: whether a user may do what a request needs (AccessDeniedException): statements, conditions, limits of users.
+"""IAM policies: whether a user may execute a request (AccessDeniedException): statements, conditions, users' limits.
 
 A policy is a list of statements. A permission is an action on a resource, with condition keys. It is allowed if a
 statement allows it and none denies it: an explicit Deny wins over every Allow. A user may have several rules

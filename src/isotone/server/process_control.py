@@ -1,4 +1,4 @@
-"""With --workers: the orders between the supervisor and its processes: a connection, a channel, reload, stop, ready, failed.
+"""With --workers: orders between the supervisor and its processes: connection, channel, reload, stop, ready, failed.
 
 An order is one byte on a Unix socket, some with a file descriptor. It is received by one `recvmsg`, because a descriptor
 belongs to the byte with which it was sent. The end of the stream is an order to stop.

@@ -1,4 +1,4 @@
-"""With --workers: counters in shared memory: connections and bytes of bodies per front, for the limits of the whole server.
+"""With --workers: counters in shared memory: connections and body bytes of each front, for the server's limits.
 
 Each number has one writer, and readers add up all of them. The supervisor counts the connections that it has passed to a
 front, and the front those that have ended. The state of the audit log's last line (`TornLine`) is shared here, too.

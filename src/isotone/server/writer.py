@@ -1,4 +1,4 @@
-"""The writer (--workers): the process that executes the writes of all fronts, and the background work (expiry, streams).
+"""The writer (--workers): the process that executes the writes of all fronts, and background work (TTL, streams).
 
 It uses the same `Dispatcher` as a server of one process: writes that arrive together, from any fronts, are one commit.
 Operations that begin with a slash bypass it: `/healthz` is the writer's own state; for `/metrics` and `/hotkeys` the writer

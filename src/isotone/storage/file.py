@@ -1,4 +1,4 @@
-"""Opens an Isotone file: application id, format version, SQLite PRAGMAs, durability, busy timeout, and error mapping.
+"""Opens an Isotone file: application id, format version, PRAGMAs, durability; SQLite's errors as ours (`StorageBusy` …).
 
 The file is an SQLite database in WAL mode. Two fields of its header identify it: the application id (`ISOT` in ASCII),
 and the user version, which is the version of the format. A file with another id or a later version is refused before

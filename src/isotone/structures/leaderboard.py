@@ -1,4 +1,4 @@
-"""Leaderboards: the best members in a window of time, with scores, ranks and ties.
+"""Leaderboards: the best members in a window of time; numbers their ranks, with ties, pages and shards.
 
 An entry is one item of a member; its index key is its window and its score. A sum or an average
 depends on the stored item, so such an event is a read and a conditional write, repeated if another writer was
