@@ -384,7 +384,7 @@ def test_a_table_that_does_not_exist() -> None:
 # What it asks
 
 
-def test_it_only_reads_and_needs_no_record_of_the_keys(desk: Any) -> None:
+def test_verify_only_reads_and_needs_no_record_of_the_keys(desk: Any) -> None:
     desk.store.create_tables(shop)
     desk.store.put(Customer(name="ann", mail="a@x"))
     other = isotone.connect(desk)

@@ -107,7 +107,7 @@ def test_each_metric_is_on_the_page_with_its_type(database):
     assert documented == {name: family.kind for name, family in families.items()}
 
 
-def test_a_server_with_credentials_names_tables_only_if_it_is_told_to(database, tmp_path):
+def test_a_server_with_credentials_names_tables_only_with_the_option(database, tmp_path):
     users = write_credentials(tmp_path / "users.json", ann={})
     call_of_program = {"TableName": "tab", "Item": {"p": {"S": "x"}}}
     for shown in (False, True):
@@ -129,7 +129,7 @@ class SlowToMeasure(FakeService):
         return super().series()
 
 
-def test_a_long_scrape_holds_up_nobody_else():
+def test_a_long_scrape_delays_no_other_request():
     service = SlowToMeasure()
     with running_server(service) as url, dial(url) as sock:
         scrape = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -274,7 +274,7 @@ def until(wanted: Any, url: str) -> float:
     return held(url)
 
 
-def test_bodies_over_the_budget_are_refused_and_told_when_to_come_again():
+def test_bodies_over_the_budget_are_refused_with_retry_after():
     body = b"x" * 1_000_000
     with running_server(FakeService(), body_budget=1_500_000) as url:
         with dial(url) as first, dial(url) as second:

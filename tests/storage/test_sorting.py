@@ -28,7 +28,7 @@ def taken(sorter: Sorter) -> list[list[KeyValue]]:
     st.integers(1, 3),
     st.integers(1, 3),
 )
-def test_they_come_in_order(
+def test_entries_come_in_order(
     batches: list[list[KeyValue]], run: int, memory: int, block: int, merged: int
 ) -> None:
     """However they are spread over runs, blocks and the file."""
@@ -53,7 +53,7 @@ def many(count: int, size: int) -> list[KeyValue]:
     return [(b"%04d" % (number * 7919 % count), b"x" * size) for number in range(count)]
 
 
-def test_they_come_in_groups_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_come_in_groups_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large ones come by the megabyte, small ones by the thousand, from memory and from the file."""
     for memory in (sorting.MEMORY, 1 << 20):
         monkeypatch.setattr(sorting, "MEMORY", memory)

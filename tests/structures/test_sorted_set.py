@@ -406,7 +406,7 @@ def test_what_was_popped_is_given_even_where_the_rest_fails(
 # Where it lives
 
 
-def test_it_shares_a_table_with_entities_and_other_sets(memory: Store) -> None:
+def test_a_sorted_set_shares_a_table_with_entities_and_other_sets(memory: Store) -> None:
     shop = SortedSet.layout("shop")
 
     class Song(Entity, table=shop):

@@ -59,7 +59,7 @@ points = st.builds(
     st.lists(points, max_size=10),
     st.randoms(),
 )
-def test_it_is_what_a_recount_gives(
+def test_a_back_fill_is_what_a_recount_gives(
     bucket: timedelta,
     shards: int,
     every: timedelta,
@@ -87,7 +87,7 @@ def test_it_is_what_a_recount_gives(
 
 
 @pytest.mark.parametrize("seed", range(25 if LONG else 8))
-def test_it_is_exact_while_others_write(seed: int) -> None:
+def test_a_back_fill_is_exact_while_others_write(seed: int) -> None:
     chance = random.Random(seed)
     shards = chance.choice([1, 2])
     with isotone.connect(clock=ManualClock(NOW)) as store:
@@ -139,7 +139,7 @@ def test_threads_add_meanwhile(store: Store, table_name: str) -> None:
     check(series[0], MINUTE)
 
 
-def test_what_was_interrupted_goes_on(memory: Store) -> None:
+def test_what_was_interrupted_continues(memory: Store) -> None:
     days = {DAY: None}
     TimeSeries(memory, "readings", roll_ups=days).create_table()
     first = TimeSeries(memory, "readings", roll_ups=days)
@@ -185,7 +185,9 @@ def test_what_is_not_whole_any_more_stays_as_it_is(memory: Store, clock: ManualC
     assert [(each.start.hour, each.count) for each in hours] == [(6, 2), (7, 2), (8, 1)]
 
 
-def test_it_sums_up_what_is_kept_longer_than_points(memory: Store, clock: ManualClock) -> None:
+def test_a_back_fill_sums_roll_ups_that_outlive_their_points(
+    memory: Store, clock: ManualClock
+) -> None:
     days = {DAY: None}
     first = TimeSeries(memory, "readings", keep=DAY, roll_ups=days, shards=2)
     first.create_table()

@@ -56,7 +56,7 @@ def test_every_change_comes_to_its_handlers_in_order(store: Store, kit: Bench) -
     assert kit.worker.run(store, until_idle=True).records == 0
 
 
-def test_what_fails_for_good_is_a_dead_letter_and_the_rest_goes_on(
+def test_an_event_that_always_fails_is_a_dead_letter_and_the_rest_continues(
     store: Store, kit: Bench
 ) -> None:
     seen, fails = [], True
@@ -345,7 +345,7 @@ def test_what_cannot_be_meant_is_refused(memory: Store, kit: Bench) -> None:
         kit.worker.run(memory, until_idle=True)
 
 
-def test_it_runs_beside_the_program(memory: Store, kit: Bench) -> None:
+def test_a_worker_runs_beside_the_program(memory: Store, kit: Bench) -> None:
     arrived = threading.Event()
 
     @kit.worker.on(kit.post)
@@ -360,7 +360,7 @@ def test_it_runs_beside_the_program(memory: Store, kit: Bench) -> None:
     assert isotone.__version__
 
 
-def test_it_runs_through_a_boto3_client(memory: Store, kit: Bench) -> None:
+def test_a_worker_runs_through_a_boto3_client(memory: Store, kit: Bench) -> None:
     boto3 = pytest.importorskip("boto3")
     seen = recorded(kit)
     client = boto3.client("dynamodb", region_name="eu-west-1")

@@ -245,7 +245,7 @@ def test_a_shard_that_was_handed_over_without_an_answer_is_held_by_one(
 # One that slept
 
 
-def test_a_handler_that_slept_is_told_that_the_shard_may_be_lost(
+def test_a_handler_that_slept_is_warned_that_the_shard_may_be_lost(
     memory: Store, clock: ManualClock, kit: Bench
 ) -> None:
     told: list[bool] = []
@@ -336,7 +336,7 @@ def test_a_record_that_kills_its_worker_ends_as_a_dead_letter(
     assert seen == [10, 11]
 
 
-def test_who_dies_idle_brings_no_record_nearer_to_the_dead_letters(
+def test_a_worker_that_dies_idle_counts_no_attempt(
     memory: Store, clock: ManualClock, kit: Bench
 ) -> None:
     seen: list[int] = []
@@ -431,7 +431,7 @@ def test_a_member_that_stops_at_a_suspected_record_has_not_crashed_at_it(
 # A handler that hangs
 
 
-def test_a_handler_that_hangs_is_told_with_its_event(
+def test_a_handler_that_hangs_is_reported_with_its_event(
     memory: Store, clock: ManualClock, kit: Bench
 ) -> None:
     member = WorkerMember(kit.worker.plan, memory)

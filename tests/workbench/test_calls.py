@@ -254,7 +254,7 @@ def test_copied_code_quotes_what_it_is_given(page):
     assert "is not the name of an action" in error["message"]
 
 
-def test_an_expired_position_in_a_stream_goes_on_after_the_last_record():
+def test_an_expired_position_in_a_stream_continues_after_the_last_record():
     expired = ["first"]
     asked = []
 

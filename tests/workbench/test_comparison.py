@@ -200,7 +200,7 @@ def test_an_item_that_got_an_attribute_meanwhile_is_not_deleted():
 
 
 @pytest.mark.parametrize("is_here", [True, False])
-def test_what_was_written_beside_an_item_that_is_refused_is_told(is_here):
+def test_what_was_written_beside_an_item_that_is_refused_is_reported(is_here):
     orders = [order(number) for number in range(4)]
     refused = {**orders[1], "status": {"N": "1"}}  # the key of an index is a text
     with tables() as database:

@@ -219,7 +219,7 @@ def test_of_several_tables_one_that_is_gone_is_made_again(serve, database):
     assert database.check() == []
 
 
-def test_other_indexes_are_told_and_other_keys_are_refused(serve, database):
+def test_other_indexes_are_reported_and_other_keys_are_refused(serve, database):
     page = serve()
     identity = take(page)
     change(database)
@@ -246,7 +246,7 @@ def test_other_indexes_are_told_and_other_keys_are_refused(serve, database):
     assert "other keys" in failed["fault"]
 
 
-def test_what_was_written_since_the_comparison_is_left_alone_and_told(serve, database):
+def test_what_was_written_since_the_comparison_is_left_alone_and_reported(serve, database):
     page = serve()
     identity = take(page)
     change(database)
@@ -270,7 +270,7 @@ def test_safe_mode_takes_and_compares_and_writes_nothing(serve, database):
     assert put_back(page, found, list="all")["written"] == 3
 
 
-def test_what_an_engine_refuses_is_told(serve, database):
+def test_what_an_engine_refuses_is_reported(serve, database):
     page = serve()
     identity = take(page)
     change(database)
@@ -295,11 +295,11 @@ def test_what_an_engine_refuses_is_told(serve, database):
         ("put_back", {"id": 7, "list": "all"}, "compare again"),
     ],
 )
-def test_wrong_calls_are_told(serve, call, given, told):
+def test_wrong_calls_are_reported(serve, call, given, told):
     assert told in serve().call(call, given)["error"]["message"]
 
 
-def test_faults_of_jobs_are_told_and_leave_nothing(serve, database, tmp_path):
+def test_faults_of_jobs_are_reported_and_leave_nothing(serve, database, tmp_path):
     page = serve()
     page.call("snapshot_take", {"name": "", "tables": ["Nowhere"]})
     failed = wait_until_over(page, "snapshot_taking", {}, "taking")
@@ -552,7 +552,7 @@ def test_the_newest_snapshot_is_the_first_one(serve):
     assert [each["name"] for each in page.call("snapshots")["snapshots"]] == ["", "a", "b"]
 
 
-def test_a_snapshot_tells_of_which_account_it_is(database, tmp_path):
+def test_a_snapshot_has_its_account(database, tmp_path):
     """The address of Amazon's service is that of every account."""
 
     class Account(Between):
