@@ -208,7 +208,7 @@ _GAUGES: Final = {
     "isotone_file_bytes": "Size of the database file.",
     "isotone_file_lock_wait_seconds_total": "Seconds that writes have waited for other processes.",
     "isotone_file_lock_waits_total": "Writes that have waited for another process.",
-    "isotone_long_work_total": "Requests that were executed in the thread for long work.",
+    "isotone_long_work_total": "Long requests, which were executed in a lane or in a thread.",
     "isotone_refused_bodies_total": "Requests refused because the bodies of all requests were over the budget.",
     "isotone_refused_connections_total": "Connections that were turned away.",
     "isotone_tables": "Tables of all regions.",
