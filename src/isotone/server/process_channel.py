@@ -1,8 +1,8 @@
 """With --workers: requests and answers over a Unix socket between two processes; waits while the writer is restarted.
 
-Both ends of a channel send requests and answer those of the other. The messages of one turn of the event loop are sent as one
-frame. The budget of bodies limits how many bytes wait to be sent. When the other process ends, `on_lost` is called, and the
-requests that wait for an answer get an error that SDKs retry.
+Both ends of a channel send requests and answer those of the other. The messages of one turn of the event loop are sent as
+one frame. The budget of bodies limits how many bytes wait to be sent. When the other process ends, `on_lost` is called, and
+the requests that wait for an answer get an error that SDKs retry.
 """
 
 from __future__ import annotations

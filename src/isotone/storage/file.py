@@ -218,7 +218,7 @@ def _connect_read_only(path: str, memory_map: int) -> apsw.Connection:
     """A read-only connection. It reads a log next to the file, if the log's index (-shm) can be read.
 
     Without a log, SQLite would create one. A reader may be unable to do that, and others could then not write it. So
-    SQLite is told that nobody writes (`immutable`). Owners of the connection must check whether that is still true.
+    the file is opened as `immutable`: nobody writes. Owners of the connection must check whether that is still true.
     """
     journal = _beside(path, "-journal")  # of a backup whose update is running or was interrupted
     fixed = "" if _has_log_files(path) or journal.exists() else "&immutable=1"
