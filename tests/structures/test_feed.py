@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.between import Between, refuse
 from tests.effort import examples
+from tests.intercepted_backend import InterceptedBackend, refuse
 from tests.programs import CONTEXT
 from tests.structures import processes
 from tests.structures.simulation import Overtaken, Repeating
@@ -224,7 +224,7 @@ def test_an_author_reads_the_own_post_at_once(feed: Feed) -> None:
 
 def test_posting_again_with_a_token_posts_once(feed: Feed, clock: ManualClock) -> None:
     lost = refuse(ConnectionFailed("lost"), lambda operation, _: operation == "TransactWriteItems")
-    with isotone.connect(Between(feed.store.backend, after=lost), clock=clock) as deaf:
+    with isotone.connect(InterceptedBackend(feed.store.backend, after=lost), clock=clock) as deaf:
         unlucky = Feed(deaf, "site", table=feed.table)
         with pytest.raises(ConnectionFailed):
             unlucky.post("ann", "hello", token="form 7")

@@ -19,8 +19,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.between import Between, refuse_after
 from tests.effort import LONG, examples
+from tests.intercepted_backend import InterceptedBackend, refuse_after
 from tests.programs import CONTEXT
 from tests.structures.measuring import Measured
 from tests.structures.processes import record
@@ -754,7 +754,9 @@ def test_a_batch_that_was_interrupted_is_repeated() -> None:
         board.create_table()
         for after in (0, 2, 3):
             broken = isotone.connect(
-                Between(store.backend, refuse_after(after, ConnectionFailed("the cable is out"))),
+                InterceptedBackend(
+                    store.backend, refuse_after(after, ConnectionFailed("the cable is out"))
+                ),
                 clock=ManualClock(NOW),
             )
             half = Leaderboard(broken, **options)
@@ -801,7 +803,8 @@ def test_a_member_is_not_its_own_neighbour_while_it_moves(memory: Store) -> None
             board.record("c", score)
 
     seen = Leaderboard(
-        isotone.connect(Between(memory.backend, move), clock=ManualClock(NOW)), score="last"
+        isotone.connect(InterceptedBackend(memory.backend, move), clock=ManualClock(NOW)),
+        score="last",
     )
     near = [each.member for each in seen.around("c", 2)]
     assert near == ["d", "c", "b"]

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.between import WRITES, Between, once, refuse_after
 from tests.effort import LONG, examples
+from tests.intercepted_backend import WRITES, InterceptedBackend, once, refuse_after
 from tests.structures.interleaving import Interleaved
 from tests.structures.measuring import Measured
 from tests.structures.test_time_series import NOW, Known, recount
@@ -146,7 +146,7 @@ def test_what_was_interrupted_continues(memory: Store) -> None:
     first.add_many("s", [Point(n, NOW + timedelta(hours=n)) for n in range(200)])
     of = {HOUR: None, DAY: None}
     broken = isotone.connect(
-        Between(memory.backend, refuse_after(4, ConnectionFailed("the cable is out"))),
+        InterceptedBackend(memory.backend, refuse_after(4, ConnectionFailed("the cable is out"))),
         clock=ManualClock(NOW),
     )
     told: list[tuple[datetime, int]] = []
@@ -224,7 +224,9 @@ def test_a_roll_up_that_was_taken_back_is_not_taken_for_the_next_one(
         series.remove("s", at=NOW)
         series.add_many("s", [Point(5, NOW), Point(1, NOW + timedelta(minutes=1))])
 
-    late = isotone.connect(Between(memory.backend, once(meddle, WRITES)), clock=ManualClock(NOW))
+    late = isotone.connect(
+        InterceptedBackend(memory.backend, once(meddle, WRITES)), clock=ManualClock(NOW)
+    )
     if which == "replace":
         assert TimeSeries(late, "readings", roll_ups=of).replace("s", 9, at=NOW)
     else:
@@ -249,7 +251,7 @@ def test_a_window_that_never_rests(memory: Store, monkeypatch: pytest.MonkeyPatc
         if operation == "Query" and "POINT" in str(request):
             series.add("s", 1, id=f"{next(numbers)}")
 
-    restless = isotone.connect(Between(memory.backend, add), clock=ManualClock(NOW))
+    restless = isotone.connect(InterceptedBackend(memory.backend, add), clock=ManualClock(NOW))
     hot = TimeSeries(restless, "readings", roll_ups=of)
     with pytest.raises(Contended, match="source="):
         hot.back_fill("s", DAY)

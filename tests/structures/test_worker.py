@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from tests.between import Between, refuse
+from tests.intercepted_backend import InterceptedBackend, refuse
 from tests.structures.working import Bench, bench, in_order, recorded, settle, write
 
 import isotone
@@ -248,7 +248,7 @@ def test_a_store_that_fails_for_a_while_is_waited_for(
     chance = random.Random(1)
     fails = refuse(ConnectionFailed("no answer"), lambda *_: chance.random() < 0.2)
 
-    monkeypatch.setattr(memory, "backend", Between(memory.backend, fails))
+    monkeypatch.setattr(memory, "backend", InterceptedBackend(memory.backend, fails))
     member = WorkerMember(kit.worker.plan, memory)
     member.wait = lambda seconds: False
     member.run(until_idle=True)
