@@ -50,8 +50,8 @@ def open_locked(path: Path, refusal: str = "") -> BinaryIO:
 def check_in_place(file: BinaryIO, path: str | PathLike[str], size: int) -> None:
     """Raise `StorageError` if a path does not name an open file any more, or the file has another size than was written.
 
-    A lock keeps out other programs of Isotone alone: whoever deletes, replaces or empties a file that is being written takes
-    what was written before, or gets what is written next.
+    A lock keeps out only programs that use Isotone. Another program may delete, replace or empty the file meanwhile: then what
+    was written is lost, or lands in the wrong file.
     """
     found = os.fstat(file.fileno())
     try:

@@ -185,7 +185,7 @@ def test_a_request_of_the_store(store: isotone.Store) -> None:
     assert explained.estimate.units == measured(explained).units
 
 
-def test_a_condition_that_is_false_is_told(store: isotone.Store) -> None:
+def test_a_condition_that_is_false_is_reported(store: isotone.Store) -> None:
     request = store.requests.create(Ticket(team="red", number=1))
     explained = isotone.explain(store, request)
     assert any("its condition is false now" in note for note in explained.notes)
@@ -468,7 +468,7 @@ def test_a_collection_that_the_sample_cuts_off_is_as_large_as_the_others(
         assert cost.items_read == 300
 
 
-def test_placeholders_that_begin_alike_are_told_apart(even: isotone.Store) -> None:
+def test_placeholders_that_begin_alike_are_distinguished(even: isotone.Store) -> None:
     request = {
         "TableName": "places",
         "KeyConditionExpression": "PK = :p2 AND SK > :p",
@@ -548,7 +548,7 @@ def test_an_insert_of_what_is_there_has_a_cost(store: isotone.Store) -> None:
     assert "the condition was false" in measured(explained).basis
 
 
-def test_gets_of_a_transaction_are_told_by_their_members(store: isotone.Store) -> None:
+def test_gets_of_a_transaction_are_reported_by_their_members(store: isotone.Store) -> None:
     get = {"TableName": "places", "Key": {"PK": {"S": "TEAM#blue"}, "SK": {"S": "A"}}}
     explained = isotone.explain(store, {"TransactItems": [{"Get": get}]}, run=True)
     assert explained.title == "TransactGetItems of 1 item"

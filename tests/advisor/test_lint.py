@@ -189,7 +189,7 @@ def test_faults_of_comments_are_ignored_like_others() -> None:
     assert {each.finding.code for each in report.suppressed} >= {"ISO001", "ISO002"}
 
 
-def test_sarif_tells_comments_from_configuration() -> None:
+def test_sarif_distinguishes_comments_from_configuration() -> None:
     def kinds(report: LintReport) -> set[str]:
         (run,) = report.to_sarif()["runs"]
         found = [each["suppressions"] for each in run["results"] if "suppressions" in each]

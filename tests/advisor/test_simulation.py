@@ -463,7 +463,7 @@ def test_a_member_that_a_drawn_one_leads_to_gets_its_calls() -> None:
     assert not any("artist-" in label for label in keys)
 
 
-def test_a_forecast_that_is_wrong_is_told() -> None:
+def test_a_forecast_that_is_wrong_is_reported() -> None:
     """The size of an item depends on the number of members: nothing that a sample could know."""
     load = Workload("tricky", tables=[songs], hours=FLAT)
     music = load.population("song", 100_000)

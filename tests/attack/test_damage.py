@@ -194,7 +194,9 @@ def _request(url: str, operation: str, request: object) -> urllib.request.Reques
     )
 
 
-def test_check_names_every_damaged_item_and_goes_on(path: Path, database: isotone.Database) -> None:
+def test_check_names_every_damaged_item_and_continues(
+    path: Path, database: isotone.Database
+) -> None:
     assert database.check() == []
     for number in (3, 7, 15):
         damage(path, database, "items", number)
@@ -224,7 +226,7 @@ def test_the_checksum_of_a_key_is_checked_too(
         isotone.backup(path, tmp_path / "copy.db")
 
 
-def test_the_sweep_goes_on_with_the_next_item(
+def test_the_sweep_continues_with_the_next_item(
     path: Path,
     database: isotone.Database,
     clock: isotone.ManualClock,

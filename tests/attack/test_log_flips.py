@@ -165,7 +165,7 @@ def assert_not_served(path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["garbage", "zeros", "another frame"])
-def test_what_a_repair_cannot_save_is_told(
+def test_what_a_repair_cannot_save_is_reported(
     killed: dict[str, bytes], used: int, wanted: flip_site.Reads, tmp_path: Path, what: str
 ) -> None:
     """In frames that have the latest content of their pages."""

@@ -246,7 +246,7 @@ def test_a_select_is_no_write_however_it_is_laid_out(database):
     ("action", "member"),
     [("ExecuteTransaction", "TransactStatements"), ("BatchExecuteStatement", "Statements")],
 )
-def test_a_fault_that_takes_long_to_tell_is_told(database, action, member, length):
+def test_a_fault_that_takes_long_to_show_is_reported(database, action, member, length):
     body = json.dumps({member: [{"Statement": "a" * length}]}).encode()
 
     def outcome():

@@ -123,7 +123,7 @@ def test_rows_that_their_page_no_longer_counts_are_saved(
     assert changed > 5
 
 
-def test_rows_that_can_no_longer_be_found_in_their_page_are_told(
+def test_rows_that_can_no_longer_be_found_in_their_page_are_reported(
     source: Path, tmp_path: Path
 ) -> None:
     """Also those of streams and histories, of which nothing else knows how many there are."""
@@ -177,7 +177,7 @@ def free_pages(content: bytes) -> set[int]:
     return free
 
 
-def test_a_backup_that_has_lost_items_is_told(source: Path, tmp_path: Path) -> None:
+def test_a_backup_that_has_lost_items_is_reported(source: Path, tmp_path: Path) -> None:
     told = []
     content = source.read_bytes()
     for number in range(60, len(content) // 8192):

@@ -13,7 +13,7 @@ from tests.server.fakes import FakeService, request_bytes
 from isotone.server import running_server
 from isotone.server.connection import ConnectionTimeouts
 
-HASTY = ConnectionTimeouts(head=0.2, request=0.2, idle=0.5, stalled=1.0, farewell=0.2, sweep=0.05)
+HASTY = ConnectionTimeouts(head=0.2, request=0.2, idle=0.5, stalled=1.0, closing=0.2, sweep=0.05)
 SIZE = 12_000_000
 
 

@@ -77,7 +77,7 @@ def test_nothing_fails_that_need_not_when_a_node_is_killed(tmp_path: Path) -> No
         assert database.check() == []
 
 
-def test_an_async_program_goes_on_too(tmp_path: Path) -> None:
+def test_an_async_program_continues_too(tmp_path: Path) -> None:
     async def main(cluster: Cluster) -> None:
         async with isotone.aconnect(cluster.url) as store:
             await store.create_tables(notes)

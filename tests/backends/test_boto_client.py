@@ -104,7 +104,7 @@ def test_an_aioboto3_client_is_awaited() -> None:
         asyncio.run(talk(database))
 
 
-def test_a_connection_that_fails_is_told_as_of_any_backend() -> None:
+def test_a_connection_that_fails_is_reported_as_of_any_backend() -> None:
     from botocore.config import Config
 
     made = boto3.client(

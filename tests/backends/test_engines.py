@@ -188,7 +188,7 @@ def test_an_async_store_asks_when_it_is_awaited() -> None:
         assert server.asked == ["/localnodes"]
 
 
-def test_an_async_store_goes_on_where_nothing_is_lacking() -> None:
+def test_an_async_store_continues_where_nothing_is_lacking() -> None:
     async def main(address: str) -> None:
         async with isotone.aconnect(address) as store:
             ranked = SortedSet(store, "a", ranked=True)

@@ -354,7 +354,7 @@ def test_an_endpoint_that_stops_giving_ranges_doubles_nothing() -> None:
 
 
 @pytest.mark.parametrize("token", ["", "again"])
-def test_a_list_that_does_not_say_how_it_goes_on_ends(token: str) -> None:
+def test_a_list_that_does_not_say_how_it_continues_ends(token: str) -> None:
     page = f"<List><IsTruncated>true</IsTruncated><NextContinuationToken>{token}</NextContinuationToken></List>"
     buckets = S3Buckets(Answering(*[Answer(200, page.encode())] * 3))
     with pytest.raises(ObjectStoreError, match="does not say how it goes on"):

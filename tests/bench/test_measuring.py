@@ -32,7 +32,7 @@ def test_a_target_is_judged_by_medians(
     assert (verdict.figure, verdict.met) == (figure, met)
 
 
-def test_an_absent_peer_is_told_and_never_beaten() -> None:
+def test_an_absent_peer_is_reported_and_never_beaten() -> None:
     text = table(RATES, judged([Target("get", "ours", "at least", 1, "gone")], RATES))
     assert "| get | gone | absent | | | not installed |" in text
     assert "| get | ours | ≥ 1 × gone |  | absent |" in text

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.browser.chromium import needs_chromium
-from tests.oracle import wanted
+from tests.oracle import optional_dynamodb_local
 from tests.workbench.sample_tables import load, put_all
 
 import isotone
@@ -691,7 +691,7 @@ def elsewhere(request: Any, database: isotone.Database) -> Iterator[str]:
         with running_server(database) as url:
             yield url
         return
-    with wanted.dynamodb_local() as started:
+    with optional_dynamodb_local.dynamodb_local() as started:
         yield started.url
 
 

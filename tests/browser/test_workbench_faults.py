@@ -362,7 +362,7 @@ def test_a_statement_is_saved_as_it_is_written(bench):
     bench.until("location.hash.includes('total+FROM+Orders')")
 
 
-def test_whoever_leaves_is_not_brought_back_when_a_table_is_made(bench, database):
+def test_a_visitor_who_has_left_is_not_brought_back_when_a_table_is_made(bench, database):
     page = bench.page
     bench.open("#/new-table")
     page.get_by_label("Name of the table").fill("slowly")
@@ -468,7 +468,7 @@ def test_an_undo_of_the_comparison_before_can_be_stopped(bench, database, make):
     assert undo.told["comparison_stop"] == undo.told["put_back"]
 
 
-def test_items_that_are_being_put_back_are_shown_to_who_returns(bench, database, make):
+def test_items_that_are_being_restored_are_shown_after_a_return(bench, database, make):
     make("Long", numbered(3))
     changed = [{**each, "n": {"N": "9"}} for each in numbered(3)]
     take_and_compare(bench, "Long", lambda: put(database, "Long", *changed))
@@ -543,7 +543,7 @@ def test_snapshots_of_several_accounts_say_whose_they_are(bench):
         bench.page.get_by_text(f"account {account}").wait_for()
 
 
-def test_what_a_table_lacks_that_is_created_again_is_told(bench, database, make):
+def test_what_a_table_lacks_that_is_created_again_is_reported(bench, database, make):
     make("Protected", numbered(3))
     recovery = {"PointInTimeRecoveryEnabled": True}
     database.execute(

@@ -395,7 +395,7 @@ def test_many_differences_scroll_and_those_of_all_tables_are_found(bench, databa
     assert database.execute("DescribeTable", {"TableName": "Words"})["Table"]["ItemCount"] == 7
 
 
-def test_the_first_table_is_offered_and_faults_are_told(chrome):
+def test_the_first_table_is_offered_and_faults_are_reported(chrome):
     with (
         isotone.open() as empty,
         running_server(empty, pages=Pages(empty, target=":memory:")) as url,

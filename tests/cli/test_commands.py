@@ -125,7 +125,7 @@ def test_put_new_refuses_to_replace(isotone, shop):
     assert isotone("put", shop, "Orders", item.replace("ann", "bob"), "--new").code == 0
 
 
-def test_what_the_service_refuses_is_told_in_its_words(isotone, shop):
+def test_what_the_service_refuses_is_reported_in_its_words(isotone, shop):
     outcome = isotone("put", shop, "Orders", '{"customer": "ann"}')
     assert outcome == (
         1,

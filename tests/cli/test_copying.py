@@ -86,7 +86,7 @@ def test_a_live_copy_is_cut_over(isotone: Run, shop: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
-def test_ctrl_c_leaves_a_state_that_the_same_command_goes_on_with(
+def test_ctrl_c_leaves_a_state_that_the_same_command_continues_with(
     isotone: Run, tmp_path: Path, state_folder: Path
 ) -> None:
     source, target = tmp_path / "source.db", tmp_path / "target.db"

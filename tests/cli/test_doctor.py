@@ -7,7 +7,7 @@ import json
 from isotone import __version__
 
 
-def test_it_shows_versions_system_and_the_state_of_a_file(isotone, shop):
+def test_doctor_shows_versions_system_and_the_state_of_a_file(isotone, shop):
     report = json.loads(isotone("doctor", shop, "--json").out)
     assert report["versions"]["isotone"] == __version__
     assert report["system"]["cores"] >= 1

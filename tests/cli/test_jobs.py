@@ -44,7 +44,7 @@ def test_an_import_on_a_full_disk_says_the_reason_once(
         assert disk.fault.raised
 
 
-def test_a_warning_is_printed_once_where_the_job_goes_on(
+def test_a_warning_is_printed_once_where_the_job_continues(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "_A_MOMENT", 0.0)

@@ -102,7 +102,7 @@ def test_wrong_command_lines_exit_with_2(
 
 
 @pytest.mark.parametrize("options", [["--dry-run"], ["--yes"]])
-def test_a_table_with_another_key_is_told(
+def test_a_table_with_another_key_is_reported(
     site: str, isotone: Run, tmp_path: Path, options: list[str]
 ) -> None:
     file = tmp_path / "other.db"
@@ -117,7 +117,9 @@ def test_a_table_with_another_key_is_told(
     )
 
 
-def test_it_asks_at_a_terminal(site: str, isotone: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rewrite_asks_at_a_terminal(
+    site: str, isotone: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Terminal:
         answer = "n"
 

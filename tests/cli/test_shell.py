@@ -50,7 +50,7 @@ def test_json_needs_no_quotes(shell):
     assert json.loads(outcome.out)["note"] == "it's"
 
 
-def test_failures_are_told_and_the_shell_goes_on(shell):
+def test_failures_are_reported_and_the_shell_continues(shell):
     outcome = shell(
         "nonsense", "get Orders", 'get "Orders', "scan Nope", "get Orders ann no", "tables"
     )

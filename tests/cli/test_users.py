@@ -154,7 +154,7 @@ def test_a_user_is_removed(isotone, file):
         (("list", "--credentials", "none.json"), "there is no credentials file none.json"),
     ],
 )
-def test_what_cannot_be_is_told(isotone, file, words, told):
+def test_what_cannot_be_is_reported(isotone, file, words, told):
     isotone("user", "add", "ann")
     before = file.read_bytes()
     outcome = isotone("user", *words)
@@ -191,7 +191,7 @@ def test_what_cannot_be_is_told(isotone, file, words, told):
         ),
     ],
 )
-def test_a_broken_file_is_told(isotone, file, document, told):
+def test_a_broken_file_is_reported(isotone, file, document, told):
     file.write_text(document)
     file.chmod(0o600)
     outcome = isotone("user", "list")

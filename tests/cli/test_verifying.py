@@ -250,7 +250,7 @@ def test_progress_is_shown_on_a_terminal_alone(
     assert last == ""  # the line is erased at the end
 
 
-def test_a_table_with_another_key_is_told(
+def test_a_table_with_another_key_is_reported(
     isotone: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -97,7 +97,7 @@ def wait(call):
 """
 
 
-def test_work_that_goes_on_does_not_delay_the_end(tmp_path):
+def test_work_that_continues_does_not_delay_the_end(tmp_path):
     """A simulation that never ends. The process is a new one: one that was forked would not wait for its threads."""
     (tmp_path / "endless.py").write_text(ENDLESS)
     command = [sys.executable, "-m", "isotone", "workbench", ":memory:", "--no-open"]

@@ -145,7 +145,7 @@ def test_what_is_no_worker_is_refused(site: str, isotone: Run, worker: str, said
     assert said in outcome.err
 
 
-def test_a_module_that_python_has_already_is_told(site: str, isotone: Run) -> None:
+def test_a_module_that_python_has_already_is_reported(site: str, isotone: Run) -> None:
     Path("site.py").write_text(MODULE)
     outcome = isotone("worker", "site:notes", "site.db")
     assert outcome.code == 1

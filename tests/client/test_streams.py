@@ -130,7 +130,7 @@ def test_bad_parameters_are_refused_in_botos_words(
     theirs.close()
 
 
-def test_it_looks_like_botos(database: isotone.Database) -> None:
+def test_the_streams_client_looks_like_botos(database: isotone.Database) -> None:
     theirs = boto3.client("dynamodbstreams", region_name="us-east-1", **SECRETS)
     ours = database.streams_client()
     assert ours.meta.method_to_api_mapping == theirs.meta.method_to_api_mapping

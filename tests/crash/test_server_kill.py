@@ -79,7 +79,7 @@ def test_a_stop_in_a_storm_is_clean(tmp_path: Path) -> None:
     assert storm.acknowledged > 50
 
 
-def test_a_server_goes_on_when_its_neighbour_is_killed(tmp_path: Path) -> None:
+def test_a_server_continues_when_its_neighbour_is_killed(tmp_path: Path) -> None:
     """Two servers on one file; whatever lock the dead one held goes with it."""
     path, random = tmp_path / "shop.db", Random(7)
     steady, shaken = Storm(2, "Steady"), Storm(3, "Shaken")

@@ -56,7 +56,7 @@ def test_every_scenario_has_a_chapter():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_chapter_is_told_measured_and_drawn(tour, ask, name):
+def test_a_chapter_is_reported_measured_and_drawn(tour, ask, name):
     (told,) = (each for each in tour.chapters()["chapters"] if each["name"] == name)
     assert 2 <= told["story"].count(".") <= 5
     assert all(told[name] for name in ("model", "question", "by_hand"))

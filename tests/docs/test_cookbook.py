@@ -286,7 +286,7 @@ def test_recipes_make_as_many_requests_as_they_say(recipes: Recipes) -> None:
     assert operations(lambda it: it.store.put_many(folders)) == ["BatchWriteItem"] * 2
 
 
-def test_a_task_that_moves_costs_what_is_said(recipes: Recipes) -> None:
+def test_a_task_that_moves_costs_as_documented(recipes: Recipes) -> None:
     said = cost_of("Move children with their parent")
     assert "Four write units per task (a delete and a put, doubled by the transaction)" in said
     assert "and one read unit. 25 tasks are 25 reads and one transaction." in said
@@ -300,7 +300,7 @@ def test_a_task_that_moves_costs_what_is_said(recipes: Recipes) -> None:
     assert transactions[1:] == [4 * 25]  # after the new board
 
 
-def test_an_entry_of_the_audit_trail_costs_what_is_said(recipes: Recipes) -> None:
+def test_an_entry_of_the_audit_trail_costs_as_documented(recipes: Recipes) -> None:
     assert "One write unit per entry." in cost_of("Audit trail")
     recipes.store.update(
         recipes.Contract, *recipes.Contract.changes(price=80, changed_by="cid"), number=1

@@ -179,7 +179,7 @@ def carry_out(ask: Asker, action: str, number: int, group: Any) -> None:
         )
 
 
-def test_a_file_that_is_opened_again_goes_on(tmp_path: Any) -> None:
+def test_a_file_that_is_opened_again_continues(tmp_path: Any) -> None:
     path = tmp_path / "data.db"
     clock = isotone.ManualClock()
     with isotone.open(path, durability="none", clock=clock) as database:
@@ -399,7 +399,7 @@ def test_notes_of_removed_entries_are_deleted_in_the_end(held: Asker) -> None:
     assert not list(held.database.engine.store.range("progress", b"", None))
 
 
-def test_a_backfill_whose_entries_cannot_be_sorted_goes_on_with_fewer(
+def test_a_backfill_whose_entries_cannot_be_sorted_continues_with_fewer(
     held: Asker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Without room for a temporary file, only parts that fit in memory can be added."""

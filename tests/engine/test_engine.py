@@ -365,7 +365,7 @@ EQUAL_P = {"p": {"ComparisonOperator": "EQ", "AttributeValueList": [{"S": "p"}]}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_forked_child_goes_on_with_a_copy_of_its_own() -> None:
+def test_a_forked_child_continues_with_a_copy_of_its_own() -> None:
     with isotone.open(":memory:") as database:
         call = Asker(database, isotone.ManualClock())
         call.table(keys="p s")

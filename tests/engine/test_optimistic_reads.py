@@ -98,7 +98,7 @@ def test_an_empty_range_of_a_table_that_is_gone(
         one.execute("Query", request)
 
 
-def test_it_reads_again_only_if_another_has_committed(
+def test_an_optimistic_read_reads_again_only_if_another_has_committed(
     pair: tuple[isotone.Database, isotone.Database],
 ) -> None:
     one, other = pair

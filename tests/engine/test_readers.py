@@ -159,7 +159,7 @@ def test_descriptions_do_not_wait(database: isotone.Database) -> None:
         assert found["Table"]["ItemCount"] == 1
 
 
-def test_a_long_page_goes_on_beside_another_thread(database: isotone.Database) -> None:
+def test_a_long_page_continues_beside_another_thread(database: isotone.Database) -> None:
     with database.engine.writing:
         for number in range(5000):
             put(database, "x", number)

@@ -360,7 +360,7 @@ with isotone.open(path, durability="none") as database:
 """
 
 
-def test_after_a_kill_the_stream_tells_what_is_in_the_table(tmp_path: Path) -> None:
+def test_after_a_kill_the_stream_reports_what_is_in_the_table(tmp_path: Path) -> None:
     path = tmp_path / "file.db"
     with isotone.open(path) as database:
         Asker(database, isotone.ManualClock()).table(StreamSpecification=STREAM)

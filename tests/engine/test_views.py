@@ -192,7 +192,7 @@ def test_a_view_keeps_the_history_that_it_needs_and_no_longer() -> None:
         assert database.check() == []
 
 
-def test_a_view_that_was_interrupted_goes_on_in_another_process(tmp_path: Any) -> None:
+def test_a_view_that_was_interrupted_continues_in_another_process(tmp_path: Any) -> None:
     path = tmp_path / "file.db"
     with isotone.open(path) as database:
         ask = Asker(database, isotone.ManualClock())

@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 from tests.cluster import Cluster
 from tests.examples.printed import Printed, run
-from tests.oracle import wanted
+from tests.oracle import optional_dynamodb_local
 
 import isotone
 from isotone.server import running_server
@@ -20,7 +20,7 @@ _CLUSTERS: dict[str, Cluster] = {}
 
 
 ADDRESSES = ["memory", "file", "http", "cluster"]
-if wanted.WANTED:
+if optional_dynamodb_local.WANTED:
     ADDRESSES.append("dynamodb-local")
 
 
@@ -41,7 +41,7 @@ def address(
             _CLUSTERS[cluster.url] = cluster
             yield cluster.url
     else:
-        with wanted.dynamodb_local() as server:
+        with optional_dynamodb_local.dynamodb_local() as server:
             yield server.url
 
 

@@ -154,7 +154,7 @@ def test_web_processes_with_one_secret_go_on_with_each_others_pages(tmp_path: Pa
             links.append(html.unescape(link[1]))
 
 
-def test_what_cannot_be_done_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_done_is_reported(tmp_path: Path) -> None:
     with running("web.py", tmp_path / "site.db", 0) as web:
         assert web.stdout is not None
         browser = Browser(web.stdout.readline().strip())

@@ -16,7 +16,7 @@ import isotone
 Example = Callable[[str], Printed]
 
 
-def test_it_is_a_program_that_takes_an_address(example: Example, tmp_path: Path) -> None:
+def test_an_example_is_a_program_that_takes_an_address(example: Example, tmp_path: Path) -> None:
     program, file = FOLDER / "01_text_order.py", tmp_path / "words.db"
     command = [sys.executable, str(program), str(file)]
     ended = subprocess.run(
@@ -27,7 +27,7 @@ def test_it_is_a_program_that_takes_an_address(example: Example, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_says_how_it_is_run(name: str) -> None:
+def test_an_example_says_how_it_is_run(name: str) -> None:
     text = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
     assert f"\n    python examples/{name}.py [ADDRESS]\n" in text
 
@@ -109,7 +109,7 @@ def test_3_naive_times_and_display_forms_are_refused(example: Example) -> None:
     assert "May 26, 1988" in display
 
 
-def test_4_ids_are_unique_sorted_and_tell_their_time() -> None:
+def test_4_ids_are_unique_sorted_and_show_their_time() -> None:
     text = run("04_sortable_ids", ":memory:", in_full=True).text
     for kind, width in (("KSUID", 27), ("ULID", 26), ("UUIDv7", 36)):
         assert f"{kind}: {width} characters\n  unique: 100,000 of 100,000\n" in text
@@ -244,7 +244,7 @@ def test_9_beyond_the_width_nothing_is_written(example: Example) -> None:
     assert counts == "issues before: 6, after: 6"
 
 
-def test_9_widening_reads_both_widths_and_goes_on_where_it_stopped(example: Example) -> None:
+def test_9_widening_reads_both_widths_and_continues_where_it_stopped(example: Example) -> None:
     printed = example("09_zero_padding")
     numbers = ["2", "10", "157", "29999999", "30000000", "30000001", "100000000"]
     assert printed.section("Widening: both widths").column("number") == numbers
@@ -345,7 +345,7 @@ def test_12_cancelled_orders_of_a_quarter_and_no_other_item_read(example: Exampl
     assert set(section.column("customer")) == {"2b5a41c0"}
 
 
-def test_12_the_reverse_composite_is_refused_or_tells_its_waste(example: Example) -> None:
+def test_12_the_reverse_composite_is_refused_or_reports_its_waste(example: Example) -> None:
     printed = example("12_composite_sort_key")
     (message,) = printed.section("The reverse composite, asked by status").lines
     assert "orders by 'ordered_at' before 'status'" in message

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.oracle import wanted
+from tests.oracle import optional_dynamodb_local
 
 import isotone
 from isotone.backends.interface import Request, Response
@@ -78,5 +78,5 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 @pytest.fixture(scope="session")
 def dynamodb_local() -> Iterator[str]:
     """The address of Amazon's own DynamoDB Local."""
-    with wanted.dynamodb_local() as server:
+    with optional_dynamodb_local.dynamodb_local() as server:
         yield server.url

@@ -98,7 +98,7 @@ class Note(Entity, table=notes):
     by_title = Index("GSI1", "BOOK", book).sort(title)
 
 
-def test_a_page_goes_on_behind_any_place() -> None:
+def test_a_page_continues_after_any_position() -> None:
     with isotone.connect() as store:
         store.create_tables(notes)
         for number, title in enumerate("abbbc"):

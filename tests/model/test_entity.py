@@ -1,4 +1,4 @@
-"""Entities of which only some fields were read."""
+"""Entities: partly read ones, bases without a table, entities that extend others, refused defaults."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def part(store: Store) -> Note:
     return note
 
 
-def test_it_shows_what_was_read(part: Note) -> None:
+def test_a_partly_read_entity_shows_what_was_read(part: Note) -> None:
     assert repr(part) == "Note(author='ann', number=1)"
     assert part.to_dict() == {"author": "ann", "number": 1}
 
 
-def test_it_is_not_copied_nor_written(store: Store, part: Note) -> None:
+def test_a_partly_read_entity_is_not_copied_nor_written(store: Store, part: Note) -> None:
     with pytest.raises(UsageError, match="Note was read without its fields text, length"):
         part.replace(number=2)
     with pytest.raises(AttributeError, match="Note was read without its field 'text'"):

@@ -257,7 +257,7 @@ def test_unique_values_are_unique_among_all_kinds(store: isotone.Store) -> None:
     assert not store.verify(Event).findings
 
 
-def test_streams_and_workers_tell_kinds_apart(store: isotone.Store) -> None:
+def test_streams_and_workers_distinguish_kinds(store: isotone.Store) -> None:
     kinds = [type(event.entity).__name__ for event in store.changes(site)]
     assert sorted(kinds) == sorted([*(type(each).__name__ for each in EVENTS), "Visit"])
     seen: dict[str, list[int]] = {"events": [], "clicks": []}

@@ -231,7 +231,7 @@ def test_items_of_the_library() -> None:
         assert not inspector.is_of_library(item)
 
 
-def test_findings_tell_what_was_found_and_what_is_declared() -> None:
+def test_findings_show_what_was_found_and_what_is_declared() -> None:
     item = {**item_of(ORDER), "t": {"N": "3"}, "GSI1SK": {"S": "x"}}
     invalid, stale = inspector.inspect(item, NOW).findings
     assert (invalid.entity, invalid.found, invalid.declared) == ("Order", {"N": "3"}, "str")

@@ -226,7 +226,7 @@ def test_attributes_have_any_names(name: str) -> None:
         assert [each.value for each in store.all(Named.primary.where(Named.key == "x"))] == [5]
 
 
-def test_a_read_goes_on_after_an_item_in_json() -> None:
+def test_a_read_continues_after_an_item_in_json() -> None:
     with isotone.open(":memory:") as database:
         store = isotone.connect(database)
         store.create_tables(things)

@@ -551,7 +551,7 @@ def test_equal_forms_write_equal_texts(one: Any, other: Any, down: bool, number:
 
 
 @given(st.lists(st.text(min_size=1, max_size=4), min_size=1, max_size=5, unique=True))
-def test_the_values_of_an_enum_are_told_apart_in_its_form(values: list[str]) -> None:
+def test_the_values_of_an_enum_are_distinguished_in_its_form(values: list[str]) -> None:
     forms = [
         readable.Template(["A", readable.Choice(tuple(some), 1)]).form(["x"])
         for some in itertools.permutations(values)

@@ -476,7 +476,7 @@ def empty() -> Iterator[Store]:
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_it_finds_what_a_naive_filter_finds(
+def test_match_finds_what_a_naive_filter_finds(
     empty: Store,
     plans: list[Plan],
     things: list[dict[str, Any]],

@@ -41,7 +41,7 @@ def keep(store: Store, **attributes: Any) -> None:
     store.backend.execute("PutItem", {"TableName": "bills", "Item": {**KEY, **attributes}})
 
 
-def test_what_may_be_missing_is_told_by_its_default_or_computed(store: Store) -> None:
+def test_a_missing_field_has_its_default_or_is_computed(store: Store) -> None:
     keep(store, total={"N": "3"})
     bill = Bill(number=7, total=Decimal(3), payer=None, tags=set())
     assert store.get(Bill, number=7) == bill

@@ -205,7 +205,7 @@ def test_a_leaderboard_of_the_library_is_in_the_table_of_its_rows() -> None:
             store.put(Car(store="LEADERBOARD", at=AT, lane="LANE1"))
 
 
-def test_a_partition_with_fields_and_another_literal_is_told_apart_as_before() -> None:
+def test_a_partition_with_fields_and_another_literal_is_distinguished_as_before() -> None:
     table = Table("apart")
 
     class Page(Entity, table=table):

@@ -93,7 +93,7 @@ def test_of_a_model_what_was_set_counts() -> None:
         assert (three.note, three.status) == ("x", "SHIPPED")
 
 
-def test_every_fault_of_a_patch_is_told() -> None:
+def test_every_fault_of_a_patch_is_reported() -> None:
     with pytest.raises(InvalidEntity) as raised:
         Order.changes(number=7, revision=3, label="x", made_at=None, total="much", status=None)
     assert [(each["field"], each["error"].partition(":")[0]) for each in raised.value.errors] == [

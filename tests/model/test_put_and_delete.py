@@ -308,7 +308,7 @@ def keep_the_expired(store: isotone.Store) -> None:
     store.backend.execute("UpdateTimeToLive", request)
 
 
-def test_the_values_of_what_has_expired_belong_to_whoever_took_them(store: isotone.Store) -> None:
+def test_unique_values_of_an_expired_item_belong_to_their_new_owner(store: isotone.Store) -> None:
     keep_the_expired(store)
     late, soon = START - timedelta(hours=1), START + timedelta(hours=1)
     for write in (

@@ -307,7 +307,7 @@ def test_a_read_of_little_or_with_a_good_hit_rate_is_not_reported(
     assert wastes == []
 
 
-def test_a_load_tells_its_cost_and_is_reported_like_every_read(
+def test_a_load_reports_its_cost_and_is_reported_like_every_read(
     store: Store, wastes: list[Any]
 ) -> None:
     fill(store, 150, every=50, note="x" * 1000)
@@ -320,7 +320,7 @@ def test_a_load_tells_its_cost_and_is_reported_like_every_read(
     assert len(wastes) == 1
 
 
-def test_a_page_is_a_sequence_whose_cursor_tells_whether_there_is_more(store: Store) -> None:
+def test_a_page_is_a_sequence_whose_cursor_shows_whether_there_is_more(store: Store) -> None:
     fill(store, 5)
     page = store.page(Order.primary.where(MINE), size=4)
     assert isinstance(page, Sequence)
@@ -334,7 +334,7 @@ def test_a_page_is_a_sequence_whose_cursor_tells_whether_there_is_more(store: St
     assert empty.cursor is not None
 
 
-def test_the_report_is_a_warning_unless_told_otherwise() -> None:
+def test_the_report_is_a_warning_by_default() -> None:
     with isotone.connect(":memory:") as store:
         store.create_tables(shop)
         fill(store, 150, every=50, note="x" * 1000)
@@ -409,7 +409,7 @@ class Return(Entity, table=shop):
     by_status = Index("GSI1", "CUSTOMER", customer).sort(status, number)
 
 
-def test_kinds_are_told_apart_by_their_keys_where_an_index_has_no_tag(store: Store) -> None:
+def test_kinds_are_distinguished_by_their_keys_where_an_index_has_no_tag(store: Store) -> None:
     fill(store, 4, every=1)
     store.put(Return(customer="c", number=3, status="SHIPPED"))
     assert [each.number for each in store.all(Order.by_status.where(MINE))] == [0, 1, 2, 3]

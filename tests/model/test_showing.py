@@ -102,7 +102,7 @@ def test_what_disturbs_a_terminal_is_spelt_out_and_what_is_long_is_cut() -> None
     assert "torn\\nslightly" in table_text(BOOKS)
 
 
-def test_it_prints_to_a_file_and_says_where_there_is_nothing() -> None:
+def test_show_prints_to_a_file_and_says_where_there_is_nothing() -> None:
     into = io.StringIO()
     isotone.show(BOOKS, Book.number, file=into)
     isotone.show([], file=into)
@@ -129,7 +129,7 @@ def test_a_kind_without_the_key_is_refused() -> None:
         ([*BOOKS, None], "None is not an entity"),
     ],
 )
-def test_what_is_no_sequence_of_entities_is_told_what_to_write(wrong: Any, words: str) -> None:
+def test_show_refuses_what_is_no_sequence_of_entities(wrong: Any, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         isotone.show(wrong)
 

@@ -61,7 +61,7 @@ def store() -> Iterator[Store]:
 ROOM = Appointment.primary.where(Appointment.room == "r1")
 
 
-def test_it_is_a_sequence_of_entities(store: Store) -> None:
+def test_a_snapshot_is_a_sequence_of_entities(store: Store) -> None:
     loaded = store.load(ROOM)
     assert len(loaded) == 3
     assert loaded[0].who == "ann"
@@ -81,7 +81,7 @@ def test_conditions_mean_what_they_mean_in_the_database(store: Store) -> None:
         assert list(loaded.where(condition)) == store.all(ROOM.filter(condition))
 
 
-def test_it_is_sorted_by_any_attribute_with_what_is_unknown_last(store: Store) -> None:
+def test_a_snapshot_is_sorted_by_any_attribute_with_what_is_unknown_last(store: Store) -> None:
     loaded = store.load(ROOM)
     assert [each.who for each in loaded.sorted_by(Appointment.who)] == ["ann", "bob", None]
     assert [each.who for each in loaded.sorted_by(desc(Appointment.who))] == ["bob", "ann", None]
@@ -90,7 +90,7 @@ def test_it_is_sorted_by_any_attribute_with_what_is_unknown_last(store: Store) -
     assert [int(each.price) for each in by_two] == [3, 2, 1]
 
 
-def test_it_is_grouped(store: Store) -> None:
+def test_a_snapshot_is_grouped(store: Store) -> None:
     groups = store.load(ROOM).group_by(Appointment.who)
     assert [(who, len(group)) for who, group in groups.items()] == [
         ("ann", 1),
@@ -112,7 +112,7 @@ def test_a_calendar_has_free_slots(store: Store) -> None:
     ]
 
 
-def test_it_is_shown_as_a_table(store: Store) -> None:
+def test_a_snapshot_is_shown_as_a_table(store: Store) -> None:
     shown = store.load(ROOM).sorted_by(Appointment.price).table(Appointment.who, Appointment.price)
     lines = [line.split() for line in shown.splitlines()]
     assert lines[0] == ["who", "price"]

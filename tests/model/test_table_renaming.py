@@ -168,7 +168,7 @@ def test_observers_and_the_database_see_the_actual_names(spy: Spy) -> None:
     assert {name for each in seen for name in each.tables} == {"t-shop"}
 
 
-def test_errors_tell_the_actual_name(spy: Spy) -> None:
+def test_errors_have_the_actual_name(spy: Spy) -> None:
     store = connected(spy, table_prefix="t-")
     with pytest.raises(ResourceNotFoundException) as missing:
         store.get(Order, customer_id="a", number=1)

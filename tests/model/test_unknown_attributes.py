@@ -100,7 +100,7 @@ def in_transaction(store: isotone.Store, book: Any) -> None:
 
 @pytest.mark.parametrize("read", READS)
 @pytest.mark.parametrize("write", [*WRITES, in_transaction])
-def test_they_are_kept_by_default(
+def test_unknown_attributes_are_kept_by_default(
     table: Desk,
     read: Callable[[isotone.Store, Any], Any],
     write: Callable[[isotone.Store, Any], object],
@@ -141,7 +141,7 @@ def test_a_new_entity_and_a_selection_have_none(table: Desk) -> None:
 
 
 @pytest.mark.parametrize("read", READS)
-def test_they_are_dropped_where_the_class_says_so(
+def test_unknown_attributes_are_dropped_where_the_class_says_so(
     table: Desk, read: Callable[[isotone.Store, Any], Any]
 ) -> None:
     fill(table)
@@ -152,7 +152,7 @@ def test_they_are_dropped_where_the_class_says_so(
 
 
 @pytest.mark.parametrize("read", READS)
-def test_they_are_refused_where_the_class_says_so(
+def test_unknown_attributes_are_refused_where_the_class_says_so(
     table: Desk, read: Callable[[isotone.Store, Any], Any]
 ) -> None:
     fill(table)

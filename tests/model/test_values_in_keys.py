@@ -180,7 +180,9 @@ def test_a_writer_who_comes_between_is_not_overwritten(table: Desk) -> None:
     assert found == TASK.replace(level=4, due=date(2027, 1, 1))
 
 
-def test_a_key_of_an_earlier_form_is_not_cleared_by_who_cannot_read_it(table: Desk) -> None:
+def test_a_key_of_an_earlier_form_is_not_cleared_by_a_program_that_cannot_read_it(
+    table: Desk,
+) -> None:
     """`due` is new in both indexes: old items have keys without it, which nobody means to remove."""
     old = {"GSI1SK": {"S": "03"}, "GSI2SK": {"S": "soon"}}
     known = {"owner": {"S": "ann"}, "level": {"N": "3"}, "weight": {"N": "4"}}

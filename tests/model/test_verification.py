@@ -19,8 +19,8 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.between import Between, once
 from tests.effort import examples
+from tests.intercepted_backend import InterceptedBackend, once
 
 import isotone
 from isotone import (
@@ -384,7 +384,7 @@ def test_a_table_that_does_not_exist() -> None:
 # What it asks
 
 
-def test_it_only_reads_and_needs_no_record_of_the_keys(desk: Any) -> None:
+def test_verify_only_reads_and_needs_no_record_of_the_keys(desk: Any) -> None:
     desk.store.create_tables(shop)
     desk.store.put(Customer(name="ann", mail="a@x"))
     other = isotone.connect(desk)
@@ -482,7 +482,7 @@ def test_a_marker_that_goes_with_its_item_is_no_finding(change: Callable[[Store]
     with filled() as store:
         store.put(Customer(name="ann", mail="a@x"))
         meddling = isotone.connect(
-            Between(store.backend, once(lambda: change(store), ["BatchGetItem"]))
+            InterceptedBackend(store.backend, once(lambda: change(store), ["BatchGetItem"]))
         )
         assert meddling.verify(shop).findings == ()
 
@@ -493,7 +493,7 @@ def test_a_marker_that_goes_while_its_item_stays_is_a_finding() -> None:
 
         marker = {"PK": {"S": "_unique#Customer#mail#a@x"}, "SK": {"S": "_unique"}}
         meddling = isotone.connect(
-            Between(store.backend, once(lambda: drop(store, marker), ["BatchGetItem"]))
+            InterceptedBackend(store.backend, once(lambda: drop(store, marker), ["BatchGetItem"]))
         )
         assert counted(meddling.verify(shop)) == {("Customer", "marker_missing", "mail"): 1}
 

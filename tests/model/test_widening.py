@@ -224,7 +224,7 @@ class SmallPages:
         return self._backend.execute(operation, request)
 
 
-def test_a_widening_that_was_stopped_goes_on(repos: Any) -> None:
+def test_a_widening_that_was_stopped_continues(repos: Any) -> None:
     repos.backend = SmallPages(repos.backend)
 
     class Stopped(Exception):

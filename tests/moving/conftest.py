@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.oracle import wanted
+from tests.oracle import optional_dynamodb_local
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +17,7 @@ def _states_of_the_test(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
 @pytest.fixture(scope="session")
 def dynamodb_local() -> Iterator[str]:
     """The address of Amazon's own DynamoDB Local."""
-    with wanted.dynamodb_local() as server:
+    with optional_dynamodb_local.dynamodb_local() as server:
         yield server.url
 
 

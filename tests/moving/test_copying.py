@@ -221,7 +221,7 @@ class Denied(Native):
         return self._database.execute(operation, request)
 
 
-def test_what_the_source_may_not_tell_is_said() -> None:
+def test_settings_that_the_source_may_not_describe_are_reported() -> None:
     """Without a word, a copy would lose the expiry of a table."""
     with isotone.open() as source, isotone.open() as target:
         create(source)

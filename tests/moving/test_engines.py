@@ -61,7 +61,7 @@ def backend(address: Any) -> Iterator[Backend]:
         opened.close()
 
 
-def test_a_table_goes_there_and_back(url: str, tmp_path: Path) -> None:
+def test_a_table_is_copied_there_and_back(url: str, tmp_path: Path) -> None:
     first, last = tmp_path / "first.db", tmp_path / "last.db"
     expiry = {"Enabled": True, "AttributeName": "gone"}
     with isotone.open(first) as source:
@@ -162,7 +162,7 @@ def test_what_the_target_lacks_is_said_first(tmp_path: Path) -> None:
         assert items(database) == items(source)
 
 
-def test_a_table_goes_to_azure_and_back(tmp_path: Path) -> None:
+def test_a_table_is_copied_to_azure_and_back(tmp_path: Path) -> None:
     if why := azurite.missing():
         pytest.skip(why)
     first, last = tmp_path / "first.db", tmp_path / "last.db"

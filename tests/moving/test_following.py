@@ -159,7 +159,7 @@ def test_a_cut_over_of_sides_that_differ_is_refused(tmp_path: Path) -> None:
         assert copy(source, target, cut_over=True, state=state).is_complete
 
 
-def test_it_follows_until_the_caller_has_enough() -> None:
+def test_following_follows_until_the_caller_has_enough() -> None:
     with isotone.open() as source, isotone.open() as target:
         create(source)
         fill(source, 30)

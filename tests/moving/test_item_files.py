@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.between import Between, refuse
 from tests.effort import examples
+from tests.intercepted_backend import InterceptedBackend, refuse
 
 import isotone
 from isotone import moving
@@ -289,7 +289,7 @@ def test_a_row_that_only_the_engine_refuses_is_one_bad_row() -> None:
     with database_of([]) as target:
         done = moving.import_items(
             "items.jsonl",
-            Between(target, refuse(picky, has_secret)),
+            InterceptedBackend(target, refuse(picky, has_secret)),
             "Orders",
             bad_rows="bad.jsonl",
         )

@@ -29,11 +29,11 @@ from typing import Any, Final
 import msgspec
 from tests.observed.endpoints import Asked, Reply, at
 from tests.oracle.base_requests import BASES_OF, GLOBAL, ITEMS_OF_TAB, OF_ITEMS, POLICY
+from tests.oracle.endpoints import Answer
 from tests.oracle.faults import ABSENT, ITEM, STREAMED, Path_
 from tests.oracle.faulty import Case, Fault, faults, overlaps
 from tests.oracle.prepared_tables import placed, prepare
 from tests.oracle.scripts import Request
-from tests.oracle.sides import Answer
 
 import isotone
 from isotone.errors import ApiError, SerializationException

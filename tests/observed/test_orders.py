@@ -52,7 +52,7 @@ def test_the_requests_without_faults_are_right(orders: Orders, action: str) -> N
     ]
 
 
-def test_those_without_two_faults_have_one_member() -> None:
+def test_actions_without_two_faults_have_one_member() -> None:
     assert all(len(base) < 2 for action in ALONE for base in BASES_OF[action])
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.expressions import trees
 from tests.operations.conftest import key_schema
-from tests.operations.test_shapes import documents
+from tests.operations.test_random_requests import documents
 
 import isotone
 from isotone import limits
@@ -290,7 +290,7 @@ def test_a_tree_has_no_placeholders_beside_it(db: isotone.Database) -> None:
         )
 
 
-def test_a_token_tells_trees_apart(db: isotone.Database) -> None:
+def test_a_token_distinguishes_trees(db: isotone.Database) -> None:
     def write(node: Any) -> dict[str, Any]:
         put = {"TableName": "plain", "Item": KEY, "ConditionExpression": node}
         return {"TransactItems": [{"Put": put}], "ClientRequestToken": "once"}

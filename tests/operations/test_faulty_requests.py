@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.oracle.endpoints import Answer, Isotone, Request
 from tests.oracle.faults import BASES, STREAMS, Prepared, double_faults, single_faults
-from tests.oracle.sides import Answer, Isotone, Request
 from tests.service_model import Model, model
 
 REFUSALS = {400, 200}

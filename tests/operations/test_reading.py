@@ -22,7 +22,7 @@ def test_a_name_is_asked_for_once(ask: Asker, operation: str, more: dict[str, An
 
 
 @pytest.mark.parametrize("text", ["SET p.x = :v", "SET p[0] = :v", "SET p = :v"])
-def test_an_update_into_the_key_is_told_as_an_update_of_the_key(ask: Asker, text: str) -> None:
+def test_an_update_into_the_key_is_reported_as_an_update_of_the_key(ask: Asker, text: str) -> None:
     ask.table()
     error = ask.refused(
         "UpdateItem",
@@ -95,7 +95,7 @@ def test_a_query_of_an_index_may_not(ask: Asker, index: str, key: str) -> None:
         ({"S": ""}, "Requested resource not found"),
     ],
 )
-def test_a_batch_tells_a_wrong_value_before_an_absent_table(
+def test_a_batch_reports_a_wrong_value_before_an_absent_table(
     ask: Asker, value: dict[str, Any], message: str
 ) -> None:
     error = ask.refused("BatchGetItem", RequestItems={"absent": {"Keys": [{"p": value}]}})
@@ -103,7 +103,7 @@ def test_a_batch_tells_a_wrong_value_before_an_absent_table(
 
 
 @pytest.mark.parametrize("key", ["p", "q"])
-def test_a_batch_tells_equal_keys_before_all_that_needs_the_table(ask: Asker, key: str) -> None:
+def test_a_batch_reports_equal_keys_before_all_that_needs_the_table(ask: Asker, key: str) -> None:
     ask.table()
     for table in ("tab", "absent"):
         twice = {table: {"Keys": [{key: {"S": "a"}}, {key: {"S": "a"}}]}}

@@ -262,7 +262,7 @@ def test_the_lists_name_only_what_has_no_effect() -> None:
     assert {path for path in ignored if use_of(path) == "effect"} == set()
 
 
-def test_the_proof_tells_the_three_apart() -> None:
+def test_the_proof_distinguishes_the_three() -> None:
     assert use_of("PutItem.ReturnValues") == "effect"
     assert use_of("CreateBackup.BackupName") == "recorded"
     assert use_of("PutResourcePolicy.ConfirmRemoveSelfResourceAccess") == "ignored"

@@ -186,7 +186,7 @@ def test_an_expiry_is_marked(ask: Asker) -> None:
     assert by_service["dynamodb"]["OldImage"]["until"]
 
 
-def test_a_table_tells_its_latest_stream(ask: Asker) -> None:
+def test_a_table_reports_its_latest_stream(ask: Asker) -> None:
     ask.table()
     assert "LatestStreamArn" not in ask("DescribeTable", TableName="tab")["Table"]
     ask.clock.set(1_700_000_000.25)

@@ -23,7 +23,7 @@ QUERY = {"KeyConditionExpression": "p = :p", "ExpressionAttributeValues": {":p":
 
 
 @pytest.mark.parametrize("condition", ["a =", "a = :u", "#u = a", "attribute_exists(size)", "f(a)"])
-def test_a_write_tells_a_wrong_value_before_its_condition(ask: Asker, condition: str) -> None:
+def test_a_write_reports_a_wrong_value_before_its_condition(ask: Asker, condition: str) -> None:
     ask.table()
     item = {**KEY, "a": NO_NUMBER}
     put = ask.refused("PutItem", TableName="tab", Item=item, ConditionExpression=condition)
@@ -34,14 +34,14 @@ def test_a_write_tells_a_wrong_value_before_its_condition(ask: Asker, condition:
 
 
 @pytest.mark.parametrize("projection", ["a,", "a, a.b", "#u"])
-def test_a_read_tells_an_absent_table_before_its_projection(ask: Asker, projection: str) -> None:
+def test_a_read_reports_an_absent_table_before_its_projection(ask: Asker, projection: str) -> None:
     asked: dict[str, Any] = {"TableName": "absent", "ProjectionExpression": projection}
     for operation, more in (("GetItem", {"Key": KEY}), ("Query", QUERY), ("Scan", {})):
         assert ask.refused(operation, **asked, **more).message == NOT_FOUND
 
 
 @pytest.mark.parametrize("more", [{"ProjectionExpression": "a,"}, NAMES])
-def test_a_query_tells_an_absent_index_before_its_projection(
+def test_a_query_reports_an_absent_index_before_its_projection(
     ask: Asker, more: dict[str, Any]
 ) -> None:
     ask.table()
@@ -81,7 +81,7 @@ def test_what_a_scan_reports_after_its_segment(ask: Asker, more: dict[str, Any])
     assert error.message.startswith("The Segment parameter is zero-based")
 
 
-def test_a_query_tells_a_wrong_start_before_a_filter_of_its_key(ask: Asker) -> None:
+def test_a_query_reports_a_wrong_start_before_a_filter_of_its_key(ask: Asker) -> None:
     ask.table()
     for start, message in (
         ({"q": {"S": "a"}}, "The provided starting key is"),
@@ -107,14 +107,16 @@ def test_useless_placeholders_and_a_return_value_of_other_actions(ask: Asker) ->
 @pytest.mark.parametrize(
     "item", [{"q": {"S": "a"}}, {"p": {"N": "1"}}], ids=["no key", "another type"]
 )
-def test_a_batch_tells_a_put_that_its_key_does_not_match(ask: Asker, item: dict[str, Any]) -> None:
+def test_a_batch_reports_a_put_that_its_key_does_not_match(
+    ask: Asker, item: dict[str, Any]
+) -> None:
     ask.table()
     error = ask.refused("BatchWriteItem", RequestItems={"tab": [{"PutRequest": {"Item": item}}]})
     assert error.message == MISMATCH
 
 
 @pytest.mark.parametrize("other", [{"q": {"S": "a"}}, {"p": {"S": ""}}])
-def test_a_large_item_is_told_before_all_that_needs_the_table(
+def test_a_large_item_is_reported_before_all_that_needs_the_table(
     ask: Asker, other: dict[str, Any]
 ) -> None:
     ask.table()
@@ -142,7 +144,7 @@ def test_a_large_item_is_told_before_all_that_needs_the_table(
         ),
     ],
 )
-def test_a_transaction_tells_placeholders_without_expressions_last(
+def test_a_transaction_reports_placeholders_without_expressions_last(
     ask: Asker, entry: dict[str, Any], message: str
 ) -> None:
     ask.table()
@@ -153,7 +155,7 @@ def test_a_transaction_tells_placeholders_without_expressions_last(
     assert alone == "ExpressionAttributeNames can only be specified when using expressions"
 
 
-def test_a_false_condition_is_told_before_an_update_of_the_key(ask: Asker) -> None:
+def test_a_false_condition_is_reported_before_an_update_of_the_key(ask: Asker) -> None:
     ask.table()
     update = {"TableName": "tab", "Key": KEY, "UpdateExpression": "REMOVE p"}
     of_key = "One or more parameter values were invalid: Cannot update attribute p. This attribute is part of the key"
@@ -174,7 +176,7 @@ def test_a_false_condition_is_told_before_an_update_of_the_key(ask: Asker) -> No
         assert ask.refused("ExecuteStatement", Statement=statement).message == of_key
 
 
-def test_a_reserved_word_is_told_after_a_wrong_value(ask: Asker) -> None:
+def test_a_reserved_word_is_reported_after_a_wrong_value(ask: Asker) -> None:
     ask.table()
     reserved = {"ConditionExpression": "attribute_exists(status)"}
     wrong = {"UpdateExpression": "SET a = :v", "ExpressionAttributeValues": {":v": NO_NUMBER}}
@@ -184,7 +186,7 @@ def test_a_reserved_word_is_told_after_a_wrong_value(ask: Asker) -> None:
     assert error.message == COUNT + NUMERIC
 
 
-def test_several_types_of_one_value_are_told_with_the_placeholder_by_updates_and_deletes(
+def test_several_types_of_one_value_are_reported_with_the_placeholder_by_updates_and_deletes(
     ask: Asker,
 ) -> None:
     ask.table()

@@ -1,7 +1,7 @@
 """Ask both sides the same and say where they part.
 
-A mismatch is what remains after the normal form (`normal.py`) and the table of known differences
-(`known.py`) have been applied.
+A mismatch is what remains after the normal form (`normalized_answers.py`) and the table of known differences
+(`known_differences.py`) have been applied.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.oracle.known import excuse, is_own_words
-from tests.oracle.normal import canonical, normal
+from tests.oracle.endpoints import Answer, RawApi, drop_tables
+from tests.oracle.known_differences import excuse, is_own_words
+from tests.oracle.normalized_answers import canonical, normal
 from tests.oracle.scripts import Script, Step
-from tests.oracle.sides import Answer, Side, drop_tables
 
 SETTLING = 20.0  # seconds that DynamoDB Local may take to fill or drop an index
 PAGES = 500  # a drain that has not ended after so many pages never will
@@ -44,7 +44,7 @@ class Mismatch:
         )
 
 
-def play(script: Script, theirs: Side, ours: Side) -> list[Mismatch]:
+def play(script: Script, theirs: RawApi, ours: RawApi) -> list[Mismatch]:
     """Run a script on both sides, on fresh tables that are dropped afterwards."""
     try:
         made = [Step("CreateTable", request) for request in script.tables]
@@ -55,7 +55,7 @@ def play(script: Script, theirs: Side, ours: Side) -> list[Mismatch]:
         drop_tables(ours)
 
 
-def compare(script: str, step: Step, theirs: Side, ours: Side) -> Mismatch | None:
+def compare(script: str, step: Step, theirs: RawApi, ours: RawApi) -> Mismatch | None:
     """One step on both sides; None where they agree or the difference is known."""
     if step.drain:
         left, right = _drained(step, theirs), _drained(step, ours)
@@ -98,7 +98,7 @@ def _of_statement(response: dict[str, Any]) -> Answer:
     return 400, {**rest, "code": code, "message": error["Message"]}
 
 
-def _answer(side: Side, step: Step) -> Answer:
+def _answer(side: RawApi, step: Step) -> Answer:
     """One answer; after UpdateTable only when the table's indexes have settled."""
     answer = side.ask(step.operation, step.request)
     if step.operation == "UpdateTable" and answer[0] == 200 and isinstance(step.request, dict):
@@ -108,7 +108,7 @@ def _answer(side: Side, step: Step) -> Answer:
     return answer
 
 
-def _is_settling(side: Side, table: str) -> bool:
+def _is_settling(side: RawApi, table: str) -> bool:
     described = side.ask("DescribeTable", {"TableName": table})[1].get("Table", {})
     indexes = described.get("GlobalSecondaryIndexes", [])
     return any(index.get("IndexStatus") != "ACTIVE" for index in indexes)
@@ -180,7 +180,7 @@ def _without_order(answer: Answer) -> Answer:
     return status, {**rest, "Items": sorted(canonical(item) for item in body["Items"])}
 
 
-def _drained(step: Step, side: Side) -> dict[str, Any]:
+def _drained(step: Step, side: RawApi) -> dict[str, Any]:
     """All pages of a Query or Scan as one: how many, how long, and the items.
 
     Items that are equal in an index's key have no order of their own, so they are compared as a set,
@@ -204,7 +204,7 @@ def _drained(step: Step, side: Side) -> dict[str, Any]:
     }
 
 
-def _pages(step: Step, side: Side) -> Iterator[Answer]:
+def _pages(step: Step, side: RawApi) -> Iterator[Answer]:
     assert isinstance(step.request, dict)
     request = dict(step.request)
     for _ in range(PAGES):

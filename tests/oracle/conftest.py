@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.oracle import local, wanted
-from tests.oracle.sides import Isotone
+from tests.oracle import local, optional_dynamodb_local
+from tests.oracle.endpoints import Isotone
 
-collect_ignore_glob = [] if wanted.WANTED else ["test_*.py"]
+collect_ignore_glob = [] if optional_dynamodb_local.WANTED else ["test_*.py"]
 
 
 @pytest.fixture(scope="session")
 def theirs() -> Iterator[local.Endpoint]:
-    with wanted.dynamodb_local() as server:
+    with optional_dynamodb_local.dynamodb_local() as server:
         yield server
 
 

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any, Final
 
+from tests.oracle.endpoints import Answer
 from tests.oracle.faults import ABSENT, BASES, ITEM, KEY, Prepared
-from tests.oracle.known import COUNT, excuse
-from tests.oracle.normal import normal
+from tests.oracle.known_differences import COUNT, excuse
+from tests.oracle.normalized_answers import normal
 from tests.oracle.scripts import Request, n, s
-from tests.oracle.sides import Answer
 from tests.oracle.witnesses import shown, witnesses
 
 Fault = tuple[str, Request]

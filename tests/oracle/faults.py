@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any, Final
 
+from tests.oracle.endpoints import RawApi
 from tests.oracle.scripts import INDEXED, Request, n, s
-from tests.oracle.sides import Side
 from tests.oracle.witnesses import shown, witnesses
 from tests.service_model import Model, model
 
@@ -243,7 +243,7 @@ def double_faults(model: Model, action: str) -> Iterator[tuple[str, Request]]:
 class Prepared:
     """A side with its table, and the names that it gave: its ARNs, a shard and an iterator."""
 
-    def __init__(self, side: Side) -> None:
+    def __init__(self, side: RawApi) -> None:
         self.side = side
         self.names: dict[str, str] = {}
         self.prepare()

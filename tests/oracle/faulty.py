@@ -4,7 +4,7 @@
 
 dynoxide is the best witness of which fault the service tells first, and in which words. A fault is a change of a valid
 request (`base_requests`): a member gets a value that it may not have, or is left out (the service model knows which), or a rule of
-the action is broken (`rule_faults`). Differences that are explained in `known_of_dynoxide.py` do not count.
+the action is broken (`rule_faults`). Differences that are explained in `known_dynoxide_differences.py` do not count.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 from tests.oracle.base_requests import BASES_OF, ITEMS_OF_TAB, OF_ITEMS, OF_STREAMS
+from tests.oracle.endpoints import Answer, Isotone, drop_tables
 from tests.oracle.faults import ABSENT, Path_, members, replaced, wrong_values
 from tests.oracle.fuzz import Placed
-from tests.oracle.known import Known, said
-from tests.oracle.known_of_dynoxide import OF_DYNOXIDE
-from tests.oracle.normal import normal
+from tests.oracle.known_differences import Known, said
+from tests.oracle.known_dynoxide_differences import OF_DYNOXIDE
+from tests.oracle.normalized_answers import normal
 from tests.oracle.prepared_tables import prepare
 from tests.oracle.requests import model_of
 from tests.oracle.rule_faults import BAD_VALUES, OF_KEYS, RULE_FAULTS
 from tests.oracle.scripts import Request, n, s
-from tests.oracle.sides import Answer, Isotone, drop_tables
 from tests.oracle.witnesses import Dynoxide
 
 

@@ -4,7 +4,7 @@
 
 Of several seeds, each is a process of its own, with its share of the requests and its own database in DynamoDB Local.
 A history begins with the table `tab`. Isotone is in memory, on a file or behind HTTP, by turns. Where the two
-differ and `known.py` has no reason, the history is shrunk: requests are left out, then members of the last one,
+differ and `known_differences.py` has no reason, the history is shrunk: requests are left out, then members of the last one,
 as long as it still differs. Of a request with a fault that both refuse, only the code is compared; `faults.py`
 compares the words. Capacity is compared by `test_random.py`.
 """
@@ -29,11 +29,11 @@ from typing import Any, Final
 
 from tests.oracle import local
 from tests.oracle.compare import Mismatch, compare, pairs
+from tests.oracle.endpoints import Answer, Isotone, RawApi, drop_tables
 from tests.oracle.faults import ITEM, KEY, Prepared
-from tests.oracle.known import COUNT, KNOWN_FOR_FAULTS, excuse
+from tests.oracle.known_differences import COUNT, KNOWN_FOR_FAULTS, excuse
 from tests.oracle.requests import Dice, Drawn, random_request
 from tests.oracle.scripts import Step
-from tests.oracle.sides import Answer, Isotone, Side, drop_tables
 from tests.sdks.server_process import server_process
 
 HISTORY: Final = 80
@@ -52,7 +52,7 @@ TOKEN: Final = re.compile(r'"ClientRequestToken": "(?!")')
 class Placed:
     """A side whose own names are put into requests, and taken out of answers."""
 
-    def __init__(self, side: Side) -> None:
+    def __init__(self, side: RawApi) -> None:
         self._side = side
         self._names: dict[str, str] = {}
         self._histories = 0
@@ -245,7 +245,7 @@ def our_sides() -> Iterator[dict[str, Placed]]:
         }
 
 
-def run(count: int, start: int, theirs_raw: Side, *, most: int = 30) -> Report:
+def run(count: int, start: int, theirs_raw: RawApi, *, most: int = 30) -> Report:
     """Ask `count` requests in histories; shrink the first of each kind of mismatch."""
     report = Report()
     theirs = Placed(theirs_raw)

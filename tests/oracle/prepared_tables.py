@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tests.oracle.base_requests import GLOBAL, PROVISIONED, SEARCHED
+from tests.oracle.endpoints import Answer
 from tests.oracle.faults import ITEM, STREAMED
 from tests.oracle.scripts import Request, lst, n, s, table
-from tests.oracle.sides import Answer
 
 Ask = Callable[[str, Request], Answer]
 

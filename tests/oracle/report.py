@@ -11,9 +11,9 @@ from pathlib import Path
 
 from tests.oracle.compare import Mismatch, play
 from tests.oracle.corpus import SCRIPTS
+from tests.oracle.endpoints import Isotone
 from tests.oracle.local import DynamoDBLocal
-from tests.oracle.normal import canonical
-from tests.oracle.sides import Isotone
+from tests.oracle.normalized_answers import canonical
 
 
 def grouped(mismatches: list[Mismatch]) -> list[list[Mismatch]]:

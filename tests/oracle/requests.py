@@ -112,7 +112,7 @@ class Parts(Text):
         return {name: value for name, value in members.items() if value not in (None, {})}
 
     def update(self) -> str:
-        """An update that is never of removals alone, which create an item in DynamoDB Local (`known.py`)."""
+        """An update that is never of removals alone, which create an item in DynamoDB Local (`known_differences.py`)."""
         text = super().update()
         return text if "SET" in text or "ADD" in text else f"{text} SET y = {self.value()}"
 

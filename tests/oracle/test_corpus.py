@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.oracle.compare import play
 from tests.oracle.corpus import SCRIPTS
+from tests.oracle.endpoints import Isotone
 from tests.oracle.local import Endpoint
 from tests.oracle.scripts import Script
-from tests.oracle.sides import Isotone
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)

@@ -6,11 +6,11 @@ import os
 import random
 from typing import Any
 
+from tests.oracle.endpoints import Answer, Isotone
 from tests.oracle.fuzz import QUICK, Placed, differs, look_of, player, run, shrunk
 from tests.oracle.local import Endpoint
 from tests.oracle.requests import Drawn
 from tests.oracle.scripts import n, s
-from tests.oracle.sides import Answer, Isotone
 
 
 def test_random_histories(theirs: Endpoint) -> None:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.oracle.compare import compare
+from tests.oracle.endpoints import Isotone, drop_tables
 from tests.oracle.grammar import Value, expressions, items, numbers
 from tests.oracle.local import Endpoint
 from tests.oracle.scripts import INDEXED, SIMPLE, Step, n, s
-from tests.oracle.sides import Isotone, drop_tables
 
 KEY = {"p": {"S": "key"}}
 Expression = tuple[str, dict[str, Value]]

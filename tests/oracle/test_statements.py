@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, given
 from tests.oracle.compare import compare
 from tests.oracle.corpus.statements import MUSIC, filled
+from tests.oracle.endpoints import Isotone, RawApi, drop_tables
 from tests.oracle.local import Endpoint
 from tests.oracle.scripts import Step
-from tests.oracle.sides import Isotone, Side, drop_tables
 from tests.oracle.statement_grammar import selects, writes
 from tests.oracle.test_random import Both, asked
 
@@ -25,7 +25,7 @@ def both(theirs: Endpoint, ours: Isotone) -> Iterator[Both]:
         drop_tables(side)
 
 
-def _fill(side: Side) -> None:
+def _fill(side: RawApi) -> None:
     drop_tables(side)
     side.ask("CreateTable", MUSIC)
     for each in filled():

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.oracle.endpoints import Isotone, RawApi
 from tests.oracle.grammar import Value, items
 from tests.oracle.local import Endpoint
 from tests.oracle.scripts import n, s
-from tests.oracle.sides import Isotone, Side
 from tests.oracle.test_random import asked
 
 TABLE: dict[str, Any] = {
@@ -43,7 +43,7 @@ histories = st.lists(st.tuples(st.sampled_from(["single", "transaction"]), write
 
 
 @pytest.fixture(scope="module")
-def sides(theirs: Endpoint, ours: Isotone) -> Iterator[list[Side]]:
+def sides(theirs: Endpoint, ours: Isotone) -> Iterator[list[RawApi]]:
     yield [theirs, ours]
     for side in (theirs, ours):
         side.ask("DeleteTable", {"TableName": "streamed"})
@@ -51,7 +51,7 @@ def sides(theirs: Endpoint, ours: Isotone) -> Iterator[list[Side]]:
 
 @asked
 @given(view=st.sampled_from(VIEWS), history=histories)
-def test_records(sides: list[Side], view: str, history: list[tuple[str, list[Write]]]) -> None:
+def test_records(sides: list[RawApi], view: str, history: list[tuple[str, list[Write]]]) -> None:
     seen = []
     for side in sides:
         side.ask("DeleteTable", {"TableName": "streamed"})
@@ -62,7 +62,7 @@ def test_records(sides: list[Side], view: str, history: list[tuple[str, list[Wri
     assert seen[0] == seen[1]
 
 
-def perform(side: Side, kind: str, group: list[Write]) -> Iterator[int]:
+def perform(side: RawApi, kind: str, group: list[Write]) -> Iterator[int]:
     """Write, one by one or the last write of each item in one transaction; the statuses."""
     if kind == "single":
         for write in group:
@@ -99,7 +99,7 @@ def action(verb: str, number: str, attributes: dict[str, Value]) -> dict[str, di
     return {"Update": update}
 
 
-def records(side: Side, arn: str) -> dict[str, list[Any]]:
+def records(side: RawApi, arn: str) -> dict[str, list[Any]]:
     """What each item's records say, in order, without what is each side's own."""
     described = side.ask("DescribeStream", {"StreamArn": arn})[1]["StreamDescription"]
     found: dict[str, list[Any]] = {}

@@ -21,8 +21,8 @@ from typing import Any
 
 from tests import guard
 from tests.oracle import local
-from tests.oracle.normal import canonical
-from tests.oracle.sides import Answer, Isotone, Side, drop_tables
+from tests.oracle.endpoints import Answer, Isotone, RawApi, drop_tables
+from tests.oracle.normalized_answers import canonical
 
 DYNOXIDE = local.FOLDER.parent / "dynoxide" / "bin" / "dynoxide"
 PORTS = "ISOTONE_WITNESSES"  # "8001,8002": DynamoDB Local and dynoxide, which already run
@@ -59,10 +59,10 @@ class Dynoxide(local.Endpoint):
 
 
 @contextmanager
-def witnesses() -> Iterator[dict[str, Side]]:
+def witnesses() -> Iterator[dict[str, RawApi]]:
     """Isotone and those of the two others that are here, each without tables."""
     with ExitStack() as stack:
-        sides: dict[str, Side] = {"isotone": stack.enter_context(Isotone())}
+        sides: dict[str, RawApi] = {"isotone": stack.enter_context(Isotone())}
         if PORTS in os.environ:
             ports = map(int, os.environ[PORTS].split(","))
             sides |= dict(zip(("local", "dynoxide"), map(local.Endpoint, ports), strict=True))
@@ -89,7 +89,7 @@ def shown(answer: Answer) -> str:
     return f"{status} {code}: {message}" + (f" {canonical(rest)}" if rest else "")
 
 
-def ask_all(sides: dict[str, Side], operation: str, request: Any) -> dict[str, str]:
+def ask_all(sides: dict[str, RawApi], operation: str, request: Any) -> dict[str, str]:
     """What each side answers, as `shown`."""
     return {name: shown(side.ask(operation, request)) for name, side in sides.items()}
 

@@ -152,7 +152,7 @@ def test_query(order: type[Any], forward: bool) -> None:
     assert hours(limited) == list(range(0, COUNT, 3))[::way][:4]
 
 
-def test_query_goes_on_where_it_stopped(order: type[Any]) -> None:
+def test_query_continues_where_it_stopped(order: type[Any]) -> None:
     first = order.by_status.query("paid", limit=3)
     assert hours(first) == [1, 4, 7]
     rest = order.by_status.query("paid", last_evaluated_key=first.last_evaluated_key)

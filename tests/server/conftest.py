@@ -36,7 +36,7 @@ def url(service: FakeService, event_loop_of_server: None) -> Iterator[str]:
 def hasty_url(service: FakeService, event_loop_of_server: None) -> Iterator[str]:
     """A server that loses patience in a moment, and serves four at once."""
     timeouts = ConnectionTimeouts(
-        head=0.2, request=0.4, idle=0.6, stalled=0.2, farewell=0.3, sweep=0.05
+        head=0.2, request=0.4, idle=0.6, stalled=0.2, closing=0.3, sweep=0.05
     )
     with running_server(service, timeouts=timeouts, most_connections=4) as url:
         yield url

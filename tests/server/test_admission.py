@@ -97,7 +97,7 @@ def test_a_request_without_a_host_is_malformed(url, service):
     assert nothing_reached(service)
 
 
-def test_two_hosts_are_not_told_apart(url, service):
+def test_two_host_headers_are_refused(url, service):
     twice = request_bytes("PutItem").replace(
         b"Host: localhost\r\n", b"Host: localhost\r\nhost: evil.example\r\n"
     )
@@ -191,7 +191,7 @@ def test_the_hosts_follow_from_the_address(address, bound, hosts, answered, refu
 @pytest.mark.parametrize(
     "origin", ["localhost:3000", "http://localhost:3000/", "http://", "https", ""]
 )
-def test_what_is_no_origin_is_told(origin):
+def test_what_is_no_origin_is_reported(origin):
     with pytest.raises(UsageError, match="is not an origin; write"):
         Admission(origins=[origin])
 

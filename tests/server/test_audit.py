@@ -313,7 +313,7 @@ def test_a_server_with_an_audit_log_has_no_pages(database, tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there is no SIGHUP")
-def test_after_a_signal_the_log_goes_on_in_a_new_file(tmp_path):
+def test_after_a_signal_the_log_continues_in_a_new_file(tmp_path):
     log, moved = tmp_path / "audit.log", tmp_path / "audit.log.1"
     with start_server(None, "--audit-log", str(log)) as server:
         client(server.url).list_tables()

@@ -219,7 +219,7 @@ def test_a_body_may_come_in_chunks(url):
         assert answers(sock, 1) == [(200, b'{"GetItem":[1,2]}')]
 
 
-def test_a_body_that_asks_first_is_told_to_come(url):
+def test_a_request_with_expect_gets_100_continue(url):
     head = request_bytes("GetItem", b"123", Expect="100-continue").removesuffix(b"123")
     with dial(url) as sock:
         sock.sendall(head)
@@ -228,7 +228,7 @@ def test_a_body_that_asks_first_is_told_to_come(url):
         assert answers(sock, 1) == [(200, b'{"GetItem":123}')]
 
 
-def test_a_body_that_asks_first_is_told_to_come_once_where_an_upgrade_is_declined(url):
+def test_a_declined_upgrade_with_expect_gets_100_continue_once(url):
     headers = {"Connection": "Upgrade", "Upgrade": "h2c", "Expect": "100-continue"}
     with dial(url) as sock:
         for body in (b"1", b"2"):

@@ -134,7 +134,7 @@ def test_a_defect_in_a_group_acknowledges_nobody(service, caplog):
     assert "Traceback" in caplog.text
 
 
-def test_a_full_disk_is_told_in_its_own_words(service, monkeypatch):
+def test_a_full_disk_is_reported_in_its_own_words(service, monkeypatch):
     def full(requests, region):
         raise StorageFull("no room left on the disk")
 

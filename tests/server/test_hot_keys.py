@@ -70,17 +70,17 @@ class Watched:
     """A service whose bodies are keys, and what shows its requests."""
 
     def __init__(self) -> None:
-        self._see: Any = None
+        self._on_request: Any = None
 
-    def watch(self, see: Any) -> None:
-        self._see = see
+    def watch(self, on_request: Any) -> None:
+        self._on_request = on_request
 
     @property
     def is_watched(self) -> bool:
-        return self._see is not None
+        return self._on_request is not None
 
-    def see(self, operation: str, body: bytes) -> None:
-        self._see(operation, body, "eu-west-1")
+    def on_request(self, operation: str, body: bytes) -> None:
+        self._on_request(operation, body, "eu-west-1")
 
     def is_long(self, operation: str, body: bytes) -> bool:
         return False
@@ -105,7 +105,7 @@ def test_a_busy_server_is_sampled_and_watching_ends(monkeypatch):
     for second in range(4):
         now = 1000.0 + second
         for number in range(5_000):
-            service.see("GetItem", b"hot" if number % 2 else str(number).encode())
+            service.on_request("GetItem", b"hot" if number % 2 else str(number).encode())
     found = json.loads(keys.json())
     assert found["requests"] == 20_000
     assert found["looked_at"] < 7_000  # the whole first second, and then one of twenty
@@ -113,7 +113,7 @@ def test_a_busy_server_is_sampled_and_watching_ends(monkeypatch):
     assert max(counted, key=counted.__getitem__) == "hot"
     assert 8_000 < counted["hot"] < 12_000  # of 10,000
     now += 60
-    service.see("GetItem", b"late")
+    service.on_request("GetItem", b"late")
     assert not service.is_watched
     assert json.loads(keys.json())["requests"] == 0
 
@@ -124,11 +124,11 @@ def test_counting_begins_again_after_a_long_silence(monkeypatch):
     service = Watched()
     keys = HotKeys(service, service.watch)
     keys.json()
-    service.see("GetItem", b"old")
+    service.on_request("GetItem", b"old")
     assert json.loads(keys.json())["requests"] == 1
     now += 3600  # without any request
     assert json.loads(keys.json())["requests"] == 0
-    service.see("GetItem", b"new")
+    service.on_request("GetItem", b"new")
     assert [each["key"] for each in json.loads(keys.json())["keys"]] == ["new"]
 
 

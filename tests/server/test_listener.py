@@ -32,7 +32,7 @@ def test_port_0_is_a_free_port(service):
     assert service.closed == 0
 
 
-def test_a_port_in_use_is_told_in_one_sentence(service):
+def test_a_port_in_use_is_reported_in_one_sentence(service):
     with running_server(service) as url:
         port = urlsplit(url).port
         assert port is not None
@@ -42,12 +42,12 @@ def test_a_port_in_use_is_told_in_one_sentence(service):
 
 
 @pytest.mark.parametrize("port", [70_000, -1])
-def test_an_impossible_address_is_told(service, port):
+def test_an_impossible_address_is_reported(service, port):
     with pytest.raises(UsageError, match="cannot listen on"), running_server(service, port=port):
         pass
 
 
-def test_nobody_is_served_after_the_end(service):
+def test_no_client_is_served_after_a_shutdown(service):
     with running_server(service) as url, dial(url) as sock:
         sock.sendall(request_bytes("GetItem"))
         sock.recv(1000)

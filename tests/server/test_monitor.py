@@ -25,7 +25,7 @@ import isotone
 from isotone.engine import health as health_of
 from isotone.server import running_server
 from isotone.server.exposition import MetricFamily, MetricSample, text
-from isotone.server.monitor import _is_here
+from isotone.server.monitor import _is_on_this_machine
 from isotone.server.response import PlainResponse
 
 TABLE: dict[str, Any] = {
@@ -107,7 +107,7 @@ def test_each_metric_is_on_the_page_with_its_type(database):
     assert documented == {name: family.kind for name, family in families.items()}
 
 
-def test_a_server_with_credentials_names_tables_only_if_it_is_told_to(database, tmp_path):
+def test_a_server_with_credentials_names_tables_only_with_the_option(database, tmp_path):
     users = write_credentials(tmp_path / "users.json", ann={})
     call_of_program = {"TableName": "tab", "Item": {"p": {"S": "x"}}}
     for shown in (False, True):
@@ -129,7 +129,7 @@ class SlowToMeasure(FakeService):
         return super().series()
 
 
-def test_a_long_scrape_holds_up_nobody_else():
+def test_a_long_scrape_delays_no_other_request():
     service = SlowToMeasure()
     with running_server(service) as url, dial(url) as sock:
         scrape = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -197,10 +197,10 @@ def test_invented_actions_share_a_series():
 
 
 def test_other_machines_see_no_metrics():
-    assert _is_here(("127.0.0.1", 5))
-    assert _is_here(("::1", 5, 0, 0))
-    assert not _is_here(("192.168.1.7", 5))
-    assert not _is_here("")
+    assert _is_on_this_machine(("127.0.0.1", 5))
+    assert _is_on_this_machine(("::1", 5, 0, 0))
+    assert not _is_on_this_machine(("192.168.1.7", 5))
+    assert not _is_on_this_machine("")
 
 
 def test_admission_guards_these_paths_too(database):
@@ -274,7 +274,7 @@ def until(wanted: Any, url: str) -> float:
     return held(url)
 
 
-def test_bodies_over_the_budget_are_refused_and_told_when_to_come_again():
+def test_bodies_over_the_budget_are_refused_with_retry_after():
     body = b"x" * 1_000_000
     with running_server(FakeService(), body_budget=1_500_000) as url:
         with dial(url) as first, dial(url) as second:

@@ -333,7 +333,7 @@ def test_all_limits_must_allow(database):
     assert refusal(database, user, "GetItem", {**GET, "TableName": "Notes"})
 
 
-def test_a_policy_tells_nothing_of_tables_that_are_out_of_reach(database):
+def test_a_policy_reports_nothing_of_tables_that_are_out_of_reach(database):
     own_keys = {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["ann"]}}
     statement = {"Effect": "Allow", "Action": "*", "Resource": "*", "Condition": own_keys}
     user = User(tables=["Orders"], policy={"Statement": statement})
@@ -745,7 +745,7 @@ ALLOW = {"Effect": "Allow", "Action": "*", "Resource": "*"}
         ({"Statement": {**ALLOW, "Resource": "arn:aws:dynamodb:*:*:table/${aws:username}"}}, "needs the Version 2012-10-17"),
     ],
 )  # fmt: skip
-def test_a_policy_that_cannot_be_used_is_told(document, told):
+def test_a_policy_that_cannot_be_used_is_reported(document, told):
     with pytest.raises(UsageError, match=told):
         Permissions(User(policy=document))
 

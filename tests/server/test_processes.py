@@ -388,7 +388,7 @@ def test_a_stop_answers_what_was_received_and_leaves_no_process(served: Served) 
     assert served.log() == ""
 
 
-def test_a_front_that_dies_is_replaced_and_the_other_goes_on(served: Served) -> None:
+def test_a_front_that_dies_is_replaced_and_the_other_continues(served: Served) -> None:
     calls = [served.caller(), served.caller(), served.caller()]
     served.kill(served.children()[-1])
     alive = 0
@@ -446,7 +446,7 @@ def refused(*words: object) -> str:
         return said
 
 
-def test_it_needs_a_file_and_a_number() -> None:
+def test_workers_need_a_file_and_a_number() -> None:
     assert "--workers needs a FILE: a database in memory" in refused("--workers", "2")
     assert "'0' is not a number of processes" in refused("shop.db", "--workers", "0")
 

@@ -290,7 +290,7 @@ def test_a_key_that_has_expired(verifier, clock):
     )
 
 
-def test_a_wrong_secret_is_told_with_what_was_signed(verifier):
+def test_a_wrong_secret_is_reported_with_what_was_signed(verifier):
     method, url, headers, body = signed(credentials=Credentials("ISOTANN", "wrong"))
     error = refusal(verifier, (method, url, headers, body))
     digest = hashlib.sha256(b"{}").hexdigest()

@@ -215,7 +215,7 @@ def test_servers_of_one_program_share_the_instruments(
     assert puts_by_port() == {}
 
 
-def test_a_program_without_a_provider_is_told(database, caplog, monkeypatch):
+def test_a_program_without_a_provider_is_reported(database, caplog, monkeypatch):
     monkeypatch.setattr(trace, "get_tracer_provider", trace.ProxyTracerProvider)
     with (
         caplog.at_level(logging.WARNING, "isotone.server"),

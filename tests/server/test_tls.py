@@ -66,7 +66,7 @@ def test_requests_are_served(secure_url, pair):
     assert len(ask(secure_url, pair[0], headers_of("GetItem"), large)[1]) == 3_000_002
 
 
-def test_who_speaks_no_tls_gets_nothing(secure_url, service):
+def test_a_client_without_tls_gets_nothing(secure_url, service):
     with socket.create_connection(("127.0.0.1", urlsplit(secure_url).port), timeout=10) as plain:
         plain.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         received = plain.recv(1000)
@@ -120,7 +120,7 @@ def test_boto3_and_isotone_connect(pair, monkeypatch):
             connection.execute("ListTables", {})
 
 
-def test_the_wrong_scheme_is_told(service, pair, event_loop_of_server):
+def test_the_wrong_scheme_is_reported(service, pair, event_loop_of_server):
     with running_server(service, tls_cert=pair[0], tls_key=pair[1]) as url:
         plain = url.replace("https", "http")
         told = f"{plain} closed the connection without an answer; if it uses TLS, write {url}$"

@@ -38,7 +38,9 @@ def test_an_unsynced_commit_waits_for_no_disk(tmp_path: Path) -> None:
         store.close()
 
 
-def test_it_survives_a_power_cut_from_the_next_synced_commit_on(tmp_path: Path) -> None:
+def test_an_unsynced_commit_survives_a_power_cut_from_the_next_synced_commit_on(
+    tmp_path: Path,
+) -> None:
     with recording_disk() as disk:
         store = stored(tmp_path)
         for key in (b"a", b"b"):

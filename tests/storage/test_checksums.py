@@ -61,7 +61,7 @@ def test_a_changed_value_is_not_returned(path: Path, store: SQLiteStore) -> None
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_a_range_ends_at_damage_or_goes_on_behind_it(
+def test_a_range_ends_at_damage_or_continues_behind_it(
     path: Path, store: SQLiteStore, reverse: bool
 ) -> None:
     change(path, "UPDATE tree_t SET value = x'00' WHERE key IN (?, ?)", b"010", b"110")
@@ -229,7 +229,7 @@ def test_a_value_whose_type_has_changed_does_not_stop_the_upgrade(path: Path, va
     store.close()
 
 
-def test_a_process_that_has_an_old_backup_restored_under_it_goes_on(
+def test_a_process_that_has_an_old_backup_restored_under_it_continues(
     path: Path, tmp_path: Path, store: SQLiteStore
 ) -> None:
     backup = tmp_path / "backup.db"

@@ -422,7 +422,7 @@ def reported_frames(found: salvage.SalvagePreview) -> set[int]:
 
 @pytest.mark.parametrize("frame", [1, 12, COMMITS])
 @pytest.mark.parametrize("byte", [6, 9, 18, 23, FRAME_HEADER + 3, FRAME_HEADER + 4000])
-def test_a_bad_frame_is_told_and_its_sound_rows_are_saved(
+def test_a_bad_frame_is_reported_and_its_sound_rows_are_saved(
     path: Path, frame: int, byte: int
 ) -> None:
     """The page of each frame was written again later, but for that of the last one."""
@@ -434,7 +434,7 @@ def test_a_bad_frame_is_told_and_its_sound_rows_are_saved(
     assert not log(path).exists()
 
 
-def test_a_wrong_row_of_the_last_frame_is_told_and_is_as_it_was_before(path: Path) -> None:
+def test_a_wrong_row_of_the_last_frame_is_reported_and_is_as_it_was_before(path: Path) -> None:
     place = log(path).read_bytes().rindex(b"value" * 9)
     change(path, place, lambda content: bytes((content[0] ^ 1,)))
     entries, found, lost = saved(path)
@@ -452,13 +452,13 @@ def test_a_page_that_is_lost_is_as_it_was_before(path: Path) -> None:
     assert [row.what for row in lost] == ["a page that cannot be read"]
 
 
-def test_a_frame_with_another_page_number_is_told(path: Path) -> None:
+def test_a_frame_with_another_page_number_is_reported(path: Path) -> None:
     flip(path, COMMITS, byte=3, bit=0)
     _, found, _ = saved(path)
     assert reported_frames(found) == {COMMITS}
 
 
-def test_frames_that_cannot_be_read_are_told(path: Path) -> None:
+def test_frames_that_cannot_be_read_are_reported(path: Path) -> None:
     for frame in (3, 12, 20):
         wipe(path, frame, byte=0, size=STRIDE)
     entries, found, _ = saved(path)
@@ -466,7 +466,7 @@ def test_frames_that_cannot_be_read_are_told(path: Path) -> None:
     assert {3, 12, 20} <= reported_frames(found) <= {3, 4, 12, 13, 20, 21}
 
 
-def test_a_log_that_ends_early_is_told(path: Path) -> None:
+def test_a_log_that_ends_early_is_reported(path: Path) -> None:
     log(path).write_bytes(log(path).read_bytes()[: place_in(21, 700)])
     entries, found, _ = saved(path)
     assert len(entries) == 20

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from isotone.errors import UsageError
 from isotone.storage import sorting
-from isotone.storage.sorting import Entry, NoRoomToSort, Sorter
+from isotone.storage.sorting import KeyValue, NoRoomToSort, Sorter
 
 entries = st.lists(st.tuples(st.binary(max_size=4), st.binary(max_size=9)))
 
 
-def taken(sorter: Sorter) -> list[list[Entry]]:
+def taken(sorter: Sorter) -> list[list[KeyValue]]:
     return list(iter(sorter.take, []))
 
 
@@ -28,8 +28,8 @@ def taken(sorter: Sorter) -> list[list[Entry]]:
     st.integers(1, 3),
     st.integers(1, 3),
 )
-def test_they_come_in_order(
-    batches: list[list[Entry]], run: int, memory: int, block: int, merged: int
+def test_entries_come_in_order(
+    batches: list[list[KeyValue]], run: int, memory: int, block: int, merged: int
 ) -> None:
     """However they are spread over runs, blocks and the file."""
     sizes = {"RUN": run, "MEMORY": memory, "_BLOCK": block, "_STORED_BLOCK": block}
@@ -48,12 +48,12 @@ def test_they_come_in_order(
     assert sorted(given_back) == sorted(everything)
 
 
-def many(count: int, size: int) -> list[Entry]:
+def many(count: int, size: int) -> list[KeyValue]:
     """Entries in no order."""
     return [(b"%04d" % (number * 7919 % count), b"x" * size) for number in range(count)]
 
 
-def test_they_come_in_groups_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_come_in_groups_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large ones come by the megabyte, small ones by the thousand, from memory and from the file."""
     for memory in (sorting.MEMORY, 1 << 20):
         monkeypatch.setattr(sorting, "MEMORY", memory)

@@ -71,9 +71,7 @@ LOOKS = {
 
 
 @pytest.mark.parametrize("how", LOOKS)
-def test_who_looks_at_an_open_file_does_not_end_its_locks(
-    path: Path, store: SQLiteStore, how: str
-) -> None:
+def test_reading_an_open_file_keeps_its_locks(path: Path, store: SQLiteStore, how: str) -> None:
     """Without them another process takes itself for the last one, and deletes the log that this one writes on."""
     with suppress(UsageError):
         LOOKS[how](path)
@@ -197,7 +195,7 @@ def test_what_may_not_be_written_is_named(path: Path, store: SQLiteStore, what: 
 # Damage
 
 
-def test_damage_is_told_and_not_crashed_on(path: Path, store: SQLiteStore) -> None:
+def test_damage_is_reported_and_not_crashed_on(path: Path, store: SQLiteStore) -> None:
     with store.transaction():
         for number in range(3_000):
             store.put("t", b"%05d" % number, bytes(100))

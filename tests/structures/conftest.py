@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 import pytest
-from tests.oracle import wanted
+from tests.oracle import optional_dynamodb_local
 
 import isotone
 from isotone import ManualClock, Store
@@ -26,12 +26,12 @@ def clock() -> ManualClock:
 @pytest.fixture(scope="session")
 def dynamodb_local() -> Iterator[str]:
     """The address of Amazon's own DynamoDB Local."""
-    with wanted.dynamodb_local() as server:
+    with optional_dynamodb_local.dynamodb_local() as server:
         yield server.url
 
 
 ADDRESSES = ["memory", "file", "http"]
-if wanted.WANTED:
+if optional_dynamodb_local.WANTED:
     ADDRESSES.append("dynamodb-local")
 
 

@@ -65,7 +65,7 @@ pairs = st.sets(st.tuples(nodes, nodes), max_size=60)
 
 @settings(max_examples=examples(60), deadline=None)
 @given(pairs, st.lists(st.tuples(nodes, nodes), max_size=10), st.data())
-def test_it_is_a_set_of_pairs(
+def test_an_adjacency_is_a_set_of_pairs(
     pairs: set[tuple[str, str]], gone: list[tuple[str, str]], data: st.DataObject
 ) -> None:
     with isotone.connect() as store:
@@ -179,7 +179,7 @@ def test_edges_are_written_in_transactions(memory: Store) -> None:
     assert edges.edge("ann", "bob") is not None
 
 
-def test_dropping_tells_how_far_it_is_and_goes_on(memory: Store) -> None:
+def test_dropping_reports_how_far_it_is_and_continues(memory: Store) -> None:
     edges = Adjacency(memory, "r")
     edges.create_table()
     edges.link_many([("hub", f"{number:03}") for number in range(250)])
@@ -229,7 +229,7 @@ def test_answers_that_are_lost_do_no_harm(memory: Store) -> None:
         assert edges.edge("a", "b") is None
 
 
-def test_it_costs_what_is_said(clock: ManualClock) -> None:
+def test_an_adjacency_costs_as_documented(clock: ManualClock) -> None:
     requests = Requests()
     with isotone.connect(clock=clock, observe=[isotone.at_end(requests.see)]) as store:
         edges = Adjacency(store, "r")

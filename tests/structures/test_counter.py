@@ -32,7 +32,7 @@ class Invoice(Entity, table=invoices):
     primary = Key("INVOICE", number).sort("INVOICE")
 
 
-def test_it_counts_everywhere(store: Store, table_name: str) -> None:
+def test_a_counter_counts_everywhere(store: Store, table_name: str) -> None:
     table = Counter.layout(table_name)
     counter = Counter(store, "visits", table=table)
     counter.create_table()
@@ -75,7 +75,7 @@ steps = st.lists(
 
 @settings(max_examples=examples(60), deadline=None)
 @given(steps, st.sampled_from([1, 2, 5]))
-def test_it_is_a_number(steps: list[tuple[str, object]], shards: int) -> None:
+def test_a_counter_equals_a_plain_sum(steps: list[tuple[str, object]], shards: int) -> None:
     with isotone.connect() as store:
         counter = ShardedCounter(store, "c", shards)
         counter.create_table()
@@ -188,7 +188,7 @@ def test_a_limit_that_many_reach_is_not_passed(memory: Store, clock: ManualClock
         clock.advance(11)
 
 
-def test_of_two_who_reset_each_is_given_what_the_other_is_not(memory: Store) -> None:
+def test_two_concurrent_resets_share_the_count_between_them(memory: Store) -> None:
     counter = ShardedCounter(memory, "c", 3)
     counter.create_table()
     for _ in range(20):
@@ -234,7 +234,7 @@ def test_a_token_is_remembered_as_long_as_it_says(memory: Store, clock: ManualCl
     assert counter.value() == 2
 
 
-def test_it_costs_what_is_said(clock: ManualClock) -> None:
+def test_a_counter_costs_as_documented(clock: ManualClock) -> None:
     requests = Requests()
     table = Counter.layout(
         "costs"

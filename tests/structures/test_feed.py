@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.between import Between, refuse
 from tests.effort import examples
+from tests.intercepted_backend import InterceptedBackend, refuse
 from tests.programs import CONTEXT
 from tests.structures import processes
 from tests.structures.simulation import Overtaken, Repeating
@@ -222,9 +222,9 @@ def test_an_author_reads_the_own_post_at_once(feed: Feed) -> None:
 # Posting once
 
 
-def test_who_posts_again_with_a_token_posts_once(feed: Feed, clock: ManualClock) -> None:
+def test_posting_again_with_a_token_posts_once(feed: Feed, clock: ManualClock) -> None:
     lost = refuse(ConnectionFailed("lost"), lambda operation, _: operation == "TransactWriteItems")
-    with isotone.connect(Between(feed.store.backend, after=lost), clock=clock) as deaf:
+    with isotone.connect(InterceptedBackend(feed.store.backend, after=lost), clock=clock) as deaf:
         unlucky = Feed(deaf, "site", table=feed.table)
         with pytest.raises(ConnectionFailed):
             unlucky.post("ann", "hello", token="form 7")
@@ -461,7 +461,7 @@ def test_a_cursor_is_of_one_reader(feed: Feed) -> None:
 # Followers
 
 
-def test_who_begins_to_follow_gets_the_newest_posts(memory: Store) -> None:
+def test_a_new_follower_gets_the_newest_posts(memory: Store) -> None:
     feed = Feed(memory, backfill=2)
     feed.create_table()
     for number in range(5):
@@ -610,7 +610,7 @@ class World:
 
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(actions, max_size=40), st.integers(0, 3))
-def test_it_is_as_a_list_of_all_posts(sequence: list[Any], threshold: int) -> None:
+def test_a_feed_is_as_a_list_of_all_posts(sequence: list[Any], threshold: int) -> None:
     clock = ManualClock(1_800_000_000)
     with isotone.connect(clock=clock) as store:
         world = World(store, clock, threshold)
@@ -655,7 +655,7 @@ def written_by(feed: Feed, steps: Any) -> int:
     return feed.store.count(feed.entries.primary.scan()) - before
 
 
-def test_a_fan_out_goes_on_where_it_was(feed: Feed) -> None:
+def test_a_fan_out_continues_where_it_was(feed: Feed) -> None:
     many_followers(feed, 2500)
     post = feed.post("ann", "hello")
     with pytest.raises(Wall):

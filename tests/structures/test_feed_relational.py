@@ -81,7 +81,7 @@ def test_all_followers_come_once_in_pages(engine: Any, follows: Any) -> None:
     assert not source.followed("reader 1", [])
 
 
-def test_it_reads_any_select(engine: Any, follows: Any) -> None:
+def test_a_source_of_followers_reads_any_select(engine: Any, follows: Any) -> None:
     rows = [
         {"author": str(author), "reader": str(reader), "muted": reader == 3}
         for author in (7, 8)

@@ -62,7 +62,9 @@ class Worker:
         raise ZeroDivisionError
 
 
-def test_it_runs_once_everywhere(store: Store, clock: ManualClock, table_name: str) -> None:
+def test_an_idempotent_call_runs_once_everywhere(
+    store: Store, clock: ManualClock, table_name: str
+) -> None:
     once = Idempotency(store, "charge", table=Idempotency.layout(table_name))
     once.create_table()
     work = Worker()
@@ -305,7 +307,7 @@ def test_types_that_cannot_be_read_are_refused_before_anything_is_done(memory: S
     assert not once.forget("a")
 
 
-def test_a_function_that_returns_something_else_than_it_says_is_told(memory: Store) -> None:
+def test_a_function_that_returns_something_else_than_it_says_is_reported(memory: Store) -> None:
     def count() -> int:
         return "many"  # type: ignore[return-value]
 
@@ -384,7 +386,7 @@ def test_a_call_that_is_spelled_otherwise_is_the_same(memory: Store) -> None:
         capture()
 
 
-def test_a_second_caller_waits_or_is_told(memory: Store, clock: ManualClock) -> None:
+def test_a_second_caller_waits_or_gets_in_progress(memory: Store, clock: ManualClock) -> None:
     once, hasty = Idempotency(memory, "charge"), Hasty.over(memory)
     once.create_table()
     asked: list[Any] = []
@@ -412,7 +414,7 @@ def finish(once: Idempotency, attempt: _CallAttempt, result: Any) -> None:
     once.store.run(once._end(attempt, None))
 
 
-def test_who_waits_gets_the_result(memory: Store) -> None:
+def test_a_waiting_caller_gets_the_result(memory: Store) -> None:
     hasty = Hasty.over(memory)
     once = Idempotency(memory, "charge")
     once.create_table()
@@ -435,7 +437,7 @@ def test_an_attempt_that_outlives_its_lease_is_overtaken(memory: Store, clock: M
     assert once.once("a", slow) == "fast"
 
 
-def test_of_two_who_take_over_one_does(memory: Store, clock: ManualClock) -> None:
+def test_only_one_of_two_callers_takes_over(memory: Store, clock: ManualClock) -> None:
     once, overtaken = Idempotency(memory, "charge", lease=10), Overtaken(memory.backend)
     once.create_table()
     attempt_of(once, "a")  # and dies
@@ -447,9 +449,7 @@ def test_of_two_who_take_over_one_does(memory: Store, clock: ManualClock) -> Non
     assert work.calls == 0
 
 
-def test_who_takes_over_leaves_what_was_done_at_the_last_moment(
-    memory: Store, clock: ManualClock
-) -> None:
+def test_a_takeover_keeps_a_result_of_the_last_moment(memory: Store, clock: ManualClock) -> None:
     once, overtaken = Idempotency(memory, "charge", lease=10), Overtaken(memory.backend)
     once.create_table()
     slow = attempt_of(once, "a")
@@ -586,7 +586,7 @@ def test_a_transaction_is_made_once(memory: Store) -> None:
     assert once.once("message-7", lambda: "not called") == "added"
 
 
-def test_it_costs_what_is_said(clock: ManualClock) -> None:
+def test_an_idempotent_call_costs_as_documented(clock: ManualClock) -> None:
     requests = Requests()
     with isotone.connect(clock=clock, observe=[isotone.at_end(requests.see)]) as store:
         once = Idempotency(store, "work")

@@ -19,8 +19,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.between import Between, refuse_after
 from tests.effort import LONG, examples
+from tests.intercepted_backend import InterceptedBackend, refuse_after
 from tests.programs import CONTEXT
 from tests.structures.measuring import Measured
 from tests.structures.processes import record
@@ -144,7 +144,7 @@ def pages(board: Leaderboard, at: datetime, sizes: Iterator[int]) -> Iterator[Ro
 
 @settings(max_examples=examples(120), deadline=None)
 @given(options, st.lists(events, max_size=30), st.booleans(), st.randoms())
-def test_it_is_what_a_recount_gives(
+def test_a_leaderboard_is_what_a_recount_gives(
     options: dict[str, Any], events: list[ScoreEvent], batched: bool, chance: random.Random
 ) -> None:
     recount = Recount(options)
@@ -180,7 +180,7 @@ def check(board: Leaderboard, recount: Recount, at: datetime, chance: random.Ran
     assert board.around("nobody", at=at) == []
 
 
-def test_it_is_the_same_on_every_backend(store: Store, table_name: str) -> None:
+def test_a_leaderboard_is_the_same_on_every_backend(store: Store, table_name: str) -> None:
     table = Leaderboard.layout(table_name)
     chance = random.Random(18)
     options = {"score": "average", "best": "lowest", "window": "quarter-hour", "scale": 0}
@@ -438,7 +438,7 @@ def test_history_and_expiry(memory: Store, clock: ManualClock) -> None:
         Leaderboard(memory).history("a")
 
 
-def test_who_is_not_seen_for_long_begins_anew(memory: Store, clock: ManualClock) -> None:
+def test_a_member_without_events_for_long_begins_at_zero(memory: Store, clock: ManualClock) -> None:
     board = Leaderboard(memory, expire_after=timedelta(hours=1))
     board.create_table()
     board.record("a", 1)
@@ -465,7 +465,7 @@ def test_remove(memory: Store) -> None:
 
 
 @pytest.mark.parametrize("shards", [1, 3])
-def test_a_cursor_goes_on_with_its_own_window(
+def test_a_cursor_continues_with_its_own_window(
     memory: Store, clock: ManualClock, shards: int
 ) -> None:
     board = Leaderboard(memory, window="hour", shards=shards, history=True)
@@ -754,7 +754,9 @@ def test_a_batch_that_was_interrupted_is_repeated() -> None:
         board.create_table()
         for after in (0, 2, 3):
             broken = isotone.connect(
-                Between(store.backend, refuse_after(after, ConnectionFailed("the cable is out"))),
+                InterceptedBackend(
+                    store.backend, refuse_after(after, ConnectionFailed("the cable is out"))
+                ),
                 clock=ManualClock(NOW),
             )
             half = Leaderboard(broken, **options)
@@ -801,7 +803,8 @@ def test_a_member_is_not_its_own_neighbour_while_it_moves(memory: Store) -> None
             board.record("c", score)
 
     seen = Leaderboard(
-        isotone.connect(Between(memory.backend, move), clock=ManualClock(NOW)), score="last"
+        isotone.connect(InterceptedBackend(memory.backend, move), clock=ManualClock(NOW)),
+        score="last",
     )
     near = [each.member for each in seen.around("c", 2)]
     assert near == ["d", "c", "b"]
@@ -845,7 +848,9 @@ def test_members_of_a_window_whose_ranks_were_dropped_go_on(
 
 @pytest.mark.parametrize("ranked", [False, True])
 @pytest.mark.parametrize("kind", ["memory", "file", "http"])
-def test_it_is_awaited_over_an_async_store(kind: str, ranked: bool, tmp_path: Path) -> None:
+def test_a_leaderboard_is_awaited_over_an_async_store(
+    kind: str, ranked: bool, tmp_path: Path
+) -> None:
     async def program(address: str) -> tuple[list[Row], list[Row]]:
         async with isotone.aconnect(address) as store:
             board = Leaderboard(store, score="average", shards=2, ranked=ranked)
@@ -896,7 +901,7 @@ def test_what_is_refused(memory: Store) -> None:
             Leaderboard(memory, **options)
 
 
-def test_it_shares_a_table(memory: Store) -> None:
+def test_a_leaderboard_shares_a_table(memory: Store) -> None:
     table = Leaderboard.layout("shared")
 
     class Customer(Entity, table=table):

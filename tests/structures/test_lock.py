@@ -25,7 +25,7 @@ from isotone.structures import Lock
 PROGRAM = Path(__file__).with_name("locking.py")
 
 
-def test_it_is_taken_and_given_everywhere(
+def test_a_lock_is_taken_and_given_everywhere(
     store: Store, clock: ManualClock, table_name: str
 ) -> None:
     table = Lock.layout(table_name)
@@ -255,7 +255,7 @@ def test_an_owner_whose_clock_is_set_back_learns_that_it_lost(
             one.renew()
 
 
-def test_it_waits_and_then_says_who_has_it(memory: Store, clock: ManualClock) -> None:
+def test_a_lock_waits_and_then_says_who_has_it(memory: Store, clock: ManualClock) -> None:
     one, other = Lock(memory, "l", owner="ann"), Lock(Hasty.over(memory), "l")
     one.create_table()
     one.acquire()
@@ -268,7 +268,7 @@ def test_it_waits_and_then_says_who_has_it(memory: Store, clock: ManualClock) ->
     assert locked.value.until.timestamp() == began + 30
 
 
-def test_it_is_taken_as_soon_as_it_is_free(memory: Store, clock: ManualClock) -> None:
+def test_a_lock_is_taken_as_soon_as_it_is_free(memory: Store, clock: ManualClock) -> None:
     one, hasty = Lock(memory, "l"), Hasty.over(memory)
     one.create_table()
     one.acquire()
@@ -327,7 +327,7 @@ def test_what_makes_no_sense_is_refused(memory: Store) -> None:
         lock.held(timeout=wrong)  # though nobody else is there
 
 
-def test_it_is_held_for_a_block_of_its_own(memory: Store, clock: ManualClock) -> None:
+def test_a_lock_is_held_for_a_block_of_its_own(memory: Store, clock: ManualClock) -> None:
     lock, other = Lock(memory, "l"), Lock(memory, "l")
     lock.create_table()
     for fence in (1, 2):
@@ -376,7 +376,7 @@ def test_awaited_it_is_held_for_a_block_of_its_own() -> None:
     asyncio.run(program())
 
 
-def test_it_costs_what_is_said(clock: ManualClock) -> None:
+def test_a_lock_costs_as_documented(clock: ManualClock) -> None:
     requests = Requests()
     with isotone.connect(clock=clock, observe=[isotone.at_end(requests.see)]) as store:
         lock = Lock(store, "l")
@@ -393,7 +393,7 @@ def test_it_costs_what_is_said(clock: ManualClock) -> None:
         assert requests.taken() == {"UpdateItem": 2}
 
 
-def test_it_is_renewed_while_a_block_runs(clock: ManualClock) -> None:
+def test_a_lock_is_renewed_while_a_block_runs(clock: ManualClock) -> None:
     renewed = threading.Event()
     with isotone.connect(clock=clock) as store:
         lock, other = Lock(store, "l"), Lock(store, "l")

@@ -175,7 +175,7 @@ def test_an_undeclared_priority_costs_queries_only_while_it_is_there(
     assert requests.taken()["Query"] == 1
 
 
-def test_a_message_goes_its_way_everywhere(
+def test_a_message_is_claimed_and_acknowledged_everywhere(
     store: Store, clock: ManualClock, table_name: str
 ) -> None:
     table = Queue.layout(table_name)
@@ -560,7 +560,7 @@ def test_what_waits_at_an_undeclared_priority_hides_nothing(memory: Store, prior
 
 
 @pytest.mark.parametrize("group", [None, "g"])
-def test_who_is_late_learns_that_another_has_finished(
+def test_a_late_consumer_learns_that_another_has_finished(
     queue: Queue, clock: ManualClock, group: str | None
 ) -> None:
     queue.put("a", group=group)
@@ -585,7 +585,9 @@ def test_an_acknowledgement_whose_answer_is_lost_is_done(memory: Store) -> None:
     assert queue.counts().depth == 0
 
 
-def test_what_nobody_acknowledges_is_a_dead_letter(queue: Queue, clock: ManualClock) -> None:
+def test_a_message_that_is_never_acknowledged_is_a_dead_letter(
+    queue: Queue, clock: ManualClock
+) -> None:
     queue.put("bad")
     queue.put("worse", group="g")
     for attempt in (1, 2, 3):
@@ -613,7 +615,7 @@ def test_a_token_is_remembered(memory: Store, clock: ManualClock) -> None:
         assert [queue.acknowledge(each) for each in queue.claim()] == [None]
 
 
-def test_it_is_consumed_until_it_is_empty(queue: Queue, clock: ManualClock) -> None:
+def test_a_queue_is_consumed_until_it_is_empty(queue: Queue, clock: ManualClock) -> None:
     queue.put_many(range(7))
     hasty = Queue(Hasty.over(queue.store), "q", priorities=3)
     began, seen = clock.now(), []
@@ -625,14 +627,14 @@ def test_it_is_consumed_until_it_is_empty(queue: Queue, clock: ManualClock) -> N
     assert hasty.counts().depth == 0
 
 
-def test_who_may_not_wait_waits_a_little(queue: Queue, clock: ManualClock) -> None:
+def test_polling_without_a_pause_pauses_a_little(queue: Queue, clock: ManualClock) -> None:
     hasty = Queue(Hasty.over(queue.store), "q", priorities=3)
     began = clock.now()
     assert list(hasty.consume(poll=0, idle=0.01)) == []
     assert 0.01 <= clock.now() - began < 0.012
 
 
-def test_consuming_ends_when_it_is_told(queue: Queue) -> None:
+def test_consuming_ends_when_it_is_stopped(queue: Queue) -> None:
     queue.put_many(range(7))
     seen: list[int] = []
     for message in queue.consume(until=lambda: len(seen) == 3):
@@ -659,7 +661,7 @@ def test_what_fails_is_tried_again_later(
     assert (dead.body, dead.reason) == ("bad", "ZeroDivisionError: by nothing")
 
 
-def test_an_interruption_gives_the_message_back_and_goes_on(queue: Queue) -> None:
+def test_an_interruption_gives_the_message_back_and_continues(queue: Queue) -> None:
     queue.put("work")
     (message,) = queue.claim()
 
@@ -744,7 +746,7 @@ def test_many_consumers_do_not_all_fight_for_the_first(tmp_path: Path) -> None:
         assert sorted(done) == list(range(120))
 
 
-def test_who_was_overtaken_makes_room_for_a_while(queue: Queue, memory: Store) -> None:
+def test_an_overtaken_consumer_makes_room_for_a_while(queue: Queue, memory: Store) -> None:
     queue.put_many(range(60))
     overtaken = Overtaken(memory.backend)
     overtaken.before["UpdateItem"] = [lambda: queue.claim() and None] * 3
@@ -868,7 +870,7 @@ def test_consumers_that_are_killed_at_any_moment_lose_nothing(tmp_path: Path) ->
         assert set(order) == set(range(30))
 
 
-def test_it_costs_what_is_said(clock: ManualClock) -> None:
+def test_a_queue_costs_as_documented(clock: ManualClock) -> None:
     requests = Requests()
     with isotone.connect(clock=clock, observe=[isotone.at_end(requests.see)]) as store:
         queue = Queue(store, "q")
@@ -988,7 +990,7 @@ def test_a_block_of_the_other_kind_does_nothing() -> None:
     assert handled == []
 
 
-def test_an_error_goes_on_out_where_that_is_wanted(
+def test_an_error_is_raised_where_that_is_wanted(
     queue: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
     queue.put("x")
@@ -1167,7 +1169,7 @@ def test_large_messages_of_a_group_are_put_in_several_transactions(queue: Queue)
     assert found == sent
 
 
-def test_of_two_who_redrive_one_does(queue: Queue, memory: Store) -> None:
+def test_only_one_of_two_redrives_moves_a_message(queue: Queue, memory: Store) -> None:
     queue.put("a")
     queue.put("b", group="g")
     for message in queue.claim(2):

@@ -116,7 +116,9 @@ def test_a_ranking_that_is_cleared_while_others_write_is_whole_afterwards(hasty:
         hasty.run(ranks.ranking.clear())
 
 
-def test_a_ranking_that_is_cleared_while_others_make_it_anew_is_whole_or_told(hasty: Store) -> None:
+def test_a_ranking_that_is_cleared_while_others_rebuild_it_is_whole_or_reported(
+    hasty: Store,
+) -> None:
     """It deleted parts of what the others had made in between, and told nobody."""
     number = len([*requests_of(hasty, ranks_in(hasty).ranking.clear())])
     for before in range(1, number + 2):
@@ -136,7 +138,7 @@ def test_a_ranking_that_is_cleared_while_others_make_it_anew_is_whole_or_told(ha
                 ranks_in(hasty).check(KEYS if is_there else [])
 
 
-def test_two_who_clear_a_ranking_leave_nothing(hasty: Store) -> None:
+def test_two_callers_that_clear_a_ranking_leave_nothing(hasty: Store) -> None:
     ranks = ranks_in(hasty)
     for seed in range(50 if LONG else 16):
         ranks.rebuild(KEYS)
@@ -384,7 +386,7 @@ def test_a_rebuild_that_ends_at_any_request_is_said_and_run_again(hasty: Store) 
         reader.check(KEYS)
 
 
-def test_a_tree_of_which_a_leaf_is_lost_is_told_within_a_minute(hasty: Store) -> None:
+def test_a_tree_without_one_of_its_leaves_is_reported_within_a_minute(hasty: Store) -> None:
     """Attempts that are made of attempts took five minutes to give up."""
     clock = hasty.clock
     assert isinstance(clock, ManualClock)

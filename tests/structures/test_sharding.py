@@ -68,7 +68,7 @@ def read(
     st.booleans(),
     st.data(),
 )
-def test_it_is_what_sorting_gives(
+def test_a_merged_page_is_what_sorting_gives(
     shards: list[set[str]], of_each: int | None, descending: bool, data: st.DataObject
 ) -> None:
     with isotone.connect() as store:

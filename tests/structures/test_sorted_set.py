@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.between import Between, refuse_after
 from tests.effort import examples
+from tests.intercepted_backend import InterceptedBackend, refuse_after
 from tests.structures.simulation import Hasty, Overtaken, Repeating
 
 import isotone
@@ -375,7 +375,7 @@ def test_the_time_that_requests_take_counts_for_a_blocking_pop(
     memory: Store, clock: ManualClock
 ) -> None:
     with isotone.connect(
-        Between(memory.backend, lambda *_: clock.advance(1)), clock=clock
+        InterceptedBackend(memory.backend, lambda *_: clock.advance(1)), clock=clock
     ) as store:
         jobs = SortedSet(Hasty.over(store), "jobs")
         jobs.create_table()
@@ -394,7 +394,7 @@ def test_what_was_popped_is_given_even_where_the_rest_fails(
     jobs.create_table()
     jobs.load((f"{number:03}", number) for number in range(250))
     failing_later = refuse_after(2, errors.ConnectionFailed("no answer"))
-    with isotone.connect(Between(memory.backend, failing_later)) as store:
+    with isotone.connect(InterceptedBackend(memory.backend, failing_later)) as store:
         failing = SortedSet(store, "jobs", **kind)
         popped = failing.zpopmin(230)
         assert [score for _, score in popped] == [*range(2 * at_once)]
@@ -406,7 +406,7 @@ def test_what_was_popped_is_given_even_where_the_rest_fails(
 # Where it lives
 
 
-def test_it_shares_a_table_with_entities_and_other_sets(memory: Store) -> None:
+def test_a_sorted_set_shares_a_table_with_entities_and_other_sets(memory: Store) -> None:
     shop = SortedSet.layout("shop")
 
     class Song(Entity, table=shop):

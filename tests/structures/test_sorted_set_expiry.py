@@ -83,7 +83,7 @@ def test_an_emptied_set_begins_without_an_expiry(memory: Store) -> None:
         assert songs.ttl() == -1
 
 
-def test_who_writes_while_the_expiry_changes_takes_it_over(
+def test_a_writer_takes_over_an_expiry_that_changes_meanwhile(
     memory: Store, clock: ManualClock
 ) -> None:
     songs = SortedSet(memory, "songs", expires=True)
@@ -122,9 +122,7 @@ def test_a_member_that_cannot_be_stamped_is_not_added_to_twice(
     assert songs.zscore("a") == 2
 
 
-def test_who_comes_into_a_set_while_it_is_emptied_does_not_go_with_it(
-    memory: Store, clock: ManualClock
-) -> None:
+def test_a_member_added_while_a_set_is_emptied_stays(memory: Store, clock: ManualClock) -> None:
     songs = SortedSet(memory, "songs", expires=True)
     songs.create_table()
     for come, ttl in (

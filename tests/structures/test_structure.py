@@ -102,7 +102,7 @@ def test_an_error_comes_out_of_both(memory: Store) -> None:
         list(tallies.rounds("a" * 3000, 1))
 
 
-def test_it_keeps_its_documentation_and_signature(memory: Store) -> None:
+def test_a_structure_keeps_its_documentation_and_signature(memory: Store) -> None:
     assert Tallies.add.__doc__ == "Count up."
     bound = Tallies(memory, Table("tallies")).add
     assert bound.__doc__ == "Count up."
@@ -207,7 +207,7 @@ def test_a_length_of_time_may_be_none() -> None:
         require_positive(hold=0)
 
 
-def test_it_is_shown_by_its_name_and_its_table(memory: Store) -> None:
+def test_a_structure_is_shown_by_its_name_and_its_table(memory: Store) -> None:
     table = Table("all", indexes={**Queue.layout().indexes, **Adjacency.layout().indexes})
     made: dict[str, Structure] = {
         "Queue('mails', table='queues')": Queue(memory, "mails"),
@@ -225,7 +225,7 @@ def test_it_is_shown_by_its_name_and_its_table(memory: Store) -> None:
     assert {repr(each): each for each in made.values()} == made
 
 
-def test_a_forgotten_await_is_told_by_its_name() -> None:
+def test_a_forgotten_await_is_reported_by_its_name() -> None:
     async def program() -> None:
         async with isotone.aconnect() as store:
             tallies: Any = Tallies(store, Table("tallies"))

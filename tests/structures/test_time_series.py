@@ -73,7 +73,7 @@ options = st.fixed_dictionaries(
 
 @settings(max_examples=examples(80), deadline=None)
 @given(options, st.lists(points, max_size=40), st.lists(moments, min_size=2, max_size=2), st.data())
-def test_it_is_what_a_recount_gives(
+def test_a_time_series_is_what_a_recount_gives(
     options: dict[str, Any], found: list[Point], span: list[datetime], data: st.DataObject
 ) -> None:
     start, end = sorted(span)
@@ -124,7 +124,7 @@ def check(
     assert all(one.start + every == other.start for one, other in pairwise(full))
 
 
-def test_it_is_the_same_on_every_backend(store: Store, table_name: str) -> None:
+def test_a_time_series_is_the_same_on_every_backend(store: Store, table_name: str) -> None:
     chance, known = random.Random(20), {}
     series = TimeSeries(store, "readings", shards=2, table=TimeSeries.layout(table_name))
     series.create_table()
@@ -460,7 +460,7 @@ def test_writers_that_are_killed_and_run_again_count_once(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("kind", ["memory", "file", "http"])
-def test_it_is_awaited_over_an_async_store(kind: str, tmp_path: Path) -> None:
+def test_a_time_series_is_awaited_over_an_async_store(kind: str, tmp_path: Path) -> None:
     async def program(address: str) -> list[int | float | Decimal]:
         async with isotone.aconnect(address) as store:
             series = TimeSeries(store, "readings")
@@ -596,7 +596,7 @@ def test_points_that_would_lie_elsewhere_are_refused(
     assert wrong.replace("t", 2, at=NOW)
 
 
-def test_it_shares_a_table(memory: Store) -> None:
+def test_a_time_series_shares_a_table(memory: Store) -> None:
     table = TimeSeries.layout("shared")
 
     class Sensor(Entity, table=table):

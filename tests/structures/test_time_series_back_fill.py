@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.between import WRITES, Between, once, refuse_after
 from tests.effort import LONG, examples
+from tests.intercepted_backend import WRITES, InterceptedBackend, once, refuse_after
 from tests.structures.interleaving import Interleaved
 from tests.structures.measuring import Measured
 from tests.structures.test_time_series import NOW, Known, recount
@@ -59,7 +59,7 @@ points = st.builds(
     st.lists(points, max_size=10),
     st.randoms(),
 )
-def test_it_is_what_a_recount_gives(
+def test_a_back_fill_is_what_a_recount_gives(
     bucket: timedelta,
     shards: int,
     every: timedelta,
@@ -87,7 +87,7 @@ def test_it_is_what_a_recount_gives(
 
 
 @pytest.mark.parametrize("seed", range(25 if LONG else 8))
-def test_it_is_exact_while_others_write(seed: int) -> None:
+def test_a_back_fill_is_exact_while_others_write(seed: int) -> None:
     chance = random.Random(seed)
     shards = chance.choice([1, 2])
     with isotone.connect(clock=ManualClock(NOW)) as store:
@@ -139,14 +139,14 @@ def test_threads_add_meanwhile(store: Store, table_name: str) -> None:
     check(series[0], MINUTE)
 
 
-def test_what_was_interrupted_goes_on(memory: Store) -> None:
+def test_what_was_interrupted_continues(memory: Store) -> None:
     days = {DAY: None}
     TimeSeries(memory, "readings", roll_ups=days).create_table()
     first = TimeSeries(memory, "readings", roll_ups=days)
     first.add_many("s", [Point(n, NOW + timedelta(hours=n)) for n in range(200)])
     of = {HOUR: None, DAY: None}
     broken = isotone.connect(
-        Between(memory.backend, refuse_after(4, ConnectionFailed("the cable is out"))),
+        InterceptedBackend(memory.backend, refuse_after(4, ConnectionFailed("the cable is out"))),
         clock=ManualClock(NOW),
     )
     told: list[tuple[datetime, int]] = []
@@ -185,7 +185,9 @@ def test_what_is_not_whole_any_more_stays_as_it_is(memory: Store, clock: ManualC
     assert [(each.start.hour, each.count) for each in hours] == [(6, 2), (7, 2), (8, 1)]
 
 
-def test_it_sums_up_what_is_kept_longer_than_points(memory: Store, clock: ManualClock) -> None:
+def test_a_back_fill_sums_roll_ups_that_outlive_their_points(
+    memory: Store, clock: ManualClock
+) -> None:
     days = {DAY: None}
     first = TimeSeries(memory, "readings", keep=DAY, roll_ups=days, shards=2)
     first.create_table()
@@ -222,7 +224,9 @@ def test_a_roll_up_that_was_taken_back_is_not_taken_for_the_next_one(
         series.remove("s", at=NOW)
         series.add_many("s", [Point(5, NOW), Point(1, NOW + timedelta(minutes=1))])
 
-    late = isotone.connect(Between(memory.backend, once(meddle, WRITES)), clock=ManualClock(NOW))
+    late = isotone.connect(
+        InterceptedBackend(memory.backend, once(meddle, WRITES)), clock=ManualClock(NOW)
+    )
     if which == "replace":
         assert TimeSeries(late, "readings", roll_ups=of).replace("s", 9, at=NOW)
     else:
@@ -247,7 +251,7 @@ def test_a_window_that_never_rests(memory: Store, monkeypatch: pytest.MonkeyPatc
         if operation == "Query" and "POINT" in str(request):
             series.add("s", 1, id=f"{next(numbers)}")
 
-    restless = isotone.connect(Between(memory.backend, add), clock=ManualClock(NOW))
+    restless = isotone.connect(InterceptedBackend(memory.backend, add), clock=ManualClock(NOW))
     hot = TimeSeries(restless, "readings", roll_ups=of)
     with pytest.raises(Contended, match="source="):
         hot.back_fill("s", DAY)

@@ -26,7 +26,7 @@ class User(Entity):
     primary = Key("USER", user_id).sort("USER")
 
 
-def test_it_is_taken_and_given_everywhere(
+def test_a_unique_value_is_taken_and_given_everywhere(
     store: Store, clock: ManualClock, table_name: str
 ) -> None:
     names = Unique(store, "username", normal=str.casefold, table=Unique.layout(table_name))
@@ -54,7 +54,7 @@ def test_it_is_taken_and_given_everywhere(
     assert names.owner_of("bob") == "user:2"
 
 
-def test_it_is_made_with_the_writes_beside_it(store: Store, table_name: str) -> None:
+def test_a_unique_value_is_made_with_the_writes_beside_it(store: Store, table_name: str) -> None:
     table = Table(table_name)
     kept = type("User", (User,), {}, table=table)
     names = Unique(store, "username", table=table)
@@ -196,7 +196,7 @@ def test_an_answer_that_is_lost_does_no_harm(memory: Store) -> None:
         assert names.owner_of("ann") == "2"
 
 
-def test_it_costs_what_is_said(clock: ManualClock) -> None:
+def test_a_unique_value_costs_as_documented(clock: ManualClock) -> None:
     requests = Requests()
     with isotone.connect(clock=clock, observe=[isotone.at_end(requests.see)]) as store:
         names = Unique(store, "n")

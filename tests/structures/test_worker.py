@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from tests.between import Between, refuse
+from tests.intercepted_backend import InterceptedBackend, refuse
 from tests.structures.working import Bench, bench, in_order, recorded, settle, write
 
 import isotone
@@ -56,7 +56,7 @@ def test_every_change_comes_to_its_handlers_in_order(store: Store, kit: Bench) -
     assert kit.worker.run(store, until_idle=True).records == 0
 
 
-def test_what_fails_for_good_is_a_dead_letter_and_the_rest_goes_on(
+def test_an_event_that_always_fails_is_a_dead_letter_and_the_rest_continues(
     store: Store, kit: Bench
 ) -> None:
     seen, fails = [], True
@@ -248,7 +248,7 @@ def test_a_store_that_fails_for_a_while_is_waited_for(
     chance = random.Random(1)
     fails = refuse(ConnectionFailed("no answer"), lambda *_: chance.random() < 0.2)
 
-    monkeypatch.setattr(memory, "backend", Between(memory.backend, fails))
+    monkeypatch.setattr(memory, "backend", InterceptedBackend(memory.backend, fails))
     member = WorkerMember(kit.worker.plan, memory)
     member.wait = lambda seconds: False
     member.run(until_idle=True)
@@ -345,7 +345,7 @@ def test_what_cannot_be_meant_is_refused(memory: Store, kit: Bench) -> None:
         kit.worker.run(memory, until_idle=True)
 
 
-def test_it_runs_beside_the_program(memory: Store, kit: Bench) -> None:
+def test_a_worker_runs_beside_the_program(memory: Store, kit: Bench) -> None:
     arrived = threading.Event()
 
     @kit.worker.on(kit.post)
@@ -360,7 +360,7 @@ def test_it_runs_beside_the_program(memory: Store, kit: Bench) -> None:
     assert isotone.__version__
 
 
-def test_it_runs_through_a_boto3_client(memory: Store, kit: Bench) -> None:
+def test_a_worker_runs_through_a_boto3_client(memory: Store, kit: Bench) -> None:
     boto3 = pytest.importorskip("boto3")
     seen = recorded(kit)
     client = boto3.client("dynamodb", region_name="eu-west-1")

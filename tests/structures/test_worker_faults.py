@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.between import Between, refuse
+from tests.intercepted_backend import InterceptedBackend, refuse
 from tests.structures.working import Bench, bench, settle, write
 
 import isotone
@@ -139,7 +139,9 @@ def test_a_shard_that_is_throttled_holds_up_no_other(
     def of_the_first(operation: str, request: Any) -> bool:
         return operation == "GetShardIterator" and request["ShardId"] == first
 
-    monkeypatch.setattr(memory, "backend", Between(memory.backend, refuse(SLOW_DOWN, of_the_first)))
+    monkeypatch.setattr(
+        memory, "backend", InterceptedBackend(memory.backend, refuse(SLOW_DOWN, of_the_first))
+    )
     member.work()
     assert seen == theirs
 
@@ -168,7 +170,9 @@ def test_a_throttled_listing_of_shards_holds_up_no_handling(
     monkeypatch.setattr(
         memory,
         "backend",
-        Between(memory.backend, refuse(SLOW_DOWN, lambda name, _: name == "DescribeStream")),
+        InterceptedBackend(
+            memory.backend, refuse(SLOW_DOWN, lambda name, _: name == "DescribeStream")
+        ),
     )
     member.run()
     assert member.progress().deliveries == 1
@@ -196,7 +200,9 @@ def test_a_listing_of_shards_that_fails_for_long_is_asked_for_less_often(
 
     member.wait = wait
     monkeypatch.setattr(worker_member, "time", SimpleNamespace(monotonic=lambda: now))
-    monkeypatch.setattr(memory, "backend", Between(memory.backend, refuse(SLOW_DOWN, is_listing)))
+    monkeypatch.setattr(
+        memory, "backend", InterceptedBackend(memory.backend, refuse(SLOW_DOWN, is_listing))
+    )
     member.run()
     assert 55 < len(asked) < 70
     assert asked[-1] > 580
@@ -215,7 +221,9 @@ def test_a_lease_that_cannot_be_renewed_holds_up_no_other(
         return operation == "UpdateItem" and first in str(request["Key"])
 
     with monkeypatch.context() as patched:
-        patched.setattr(memory, "backend", Between(memory.backend, refuse(SLOW_DOWN, of_the_first)))
+        patched.setattr(
+            memory, "backend", InterceptedBackend(memory.backend, refuse(SLOW_DOWN, of_the_first))
+        )
         member.renew()
     clock.advance(20)
     assert [shard for shard, held in member.held.items() if not held.is_safe()] == [first]
@@ -232,7 +240,7 @@ def test_a_shard_that_was_handed_over_without_an_answer_is_held_by_one(
     lost = refuse(ConnectionFailed("no answer"), lambda operation, _: operation == "UpdateItem")
 
     with monkeypatch.context() as patched:
-        patched.setattr(memory, "backend", Between(memory.backend, after=lost))
+        patched.setattr(memory, "backend", InterceptedBackend(memory.backend, after=lost))
         with pytest.raises(ConnectionFailed):
             one.work()
     other.coordinate()
@@ -245,7 +253,7 @@ def test_a_shard_that_was_handed_over_without_an_answer_is_held_by_one(
 # One that slept
 
 
-def test_a_handler_that_slept_is_told_that_the_shard_may_be_lost(
+def test_a_handler_that_slept_is_warned_that_the_shard_may_be_lost(
     memory: Store, clock: ManualClock, kit: Bench
 ) -> None:
     told: list[bool] = []
@@ -336,7 +344,7 @@ def test_a_record_that_kills_its_worker_ends_as_a_dead_letter(
     assert seen == [10, 11]
 
 
-def test_who_dies_idle_brings_no_record_nearer_to_the_dead_letters(
+def test_a_worker_that_dies_idle_counts_no_attempt(
     memory: Store, clock: ManualClock, kit: Bench
 ) -> None:
     seen: list[int] = []
@@ -431,7 +439,7 @@ def test_a_member_that_stops_at_a_suspected_record_has_not_crashed_at_it(
 # A handler that hangs
 
 
-def test_a_handler_that_hangs_is_told_with_its_event(
+def test_a_handler_that_hangs_is_reported_with_its_event(
     memory: Store, clock: ManualClock, kit: Bench
 ) -> None:
     member = WorkerMember(kit.worker.plan, memory)
@@ -526,7 +534,7 @@ def test_dead_letters_are_put_through_again_page_by_page(memory: Store, kit: Ben
         if operation == "Query":
             happened.append("page")
 
-    memory.backend = Between(memory.backend, note)  # type: ignore[assignment] - as much of one as is asked for
+    memory.backend = InterceptedBackend(memory.backend, note)  # type: ignore[assignment] - as much of one as is asked for
     assert kit.worker.redrive(memory) == (12, 0)
     assert happened[:2] == ["page", "handled"]
     assert "page" in happened[2:]

@@ -138,7 +138,7 @@ def test_order_holds_over_split_shards(
     assert in_order(seen) == {author: [*range(30)] for author in "abc"}
 
 
-def test_a_worker_that_slept_for_days_goes_on_with_what_is_left(
+def test_a_worker_that_slept_for_days_continues_with_what_is_left(
     memory: Store, clock: ManualClock, kit: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     seen = recorded(kit)
@@ -188,7 +188,7 @@ def test_latest_is_from_the_first_start_on(memory: Store, clock: ManualClock, ki
     assert seen == [("ann", 3), ("ann", 4)]
 
 
-def test_expired_items_are_told_apart(memory: Store, clock: ManualClock) -> None:
+def test_expired_items_are_distinguished(memory: Store, clock: ManualClock) -> None:
     from datetime import UTC, datetime, timedelta
 
     from isotone import Attr, Entity, Key, expires, field
@@ -278,7 +278,7 @@ def test_until_idle_goes_through_the_old_stream_and_the_new(memory: Store, kit: 
     assert seen == [("ann", number) for number in range(6)]
 
 
-def test_a_stream_that_was_dropped_unread_is_told_and_forgotten(
+def test_a_stream_that_was_dropped_unread_is_reported_and_forgotten(
     memory: Store, clock: ManualClock, kit: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     seen = recorded(kit)

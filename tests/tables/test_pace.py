@@ -165,7 +165,7 @@ def _units(units: float) -> dict[str, float]:
     return {"CapacityUnits": units}
 
 
-def test_progress_tells_rate_time_left_and_units() -> None:
+def test_progress_reports_rate_time_left_and_units() -> None:
     clock = [100.0]
     meter = Meter("copy", "Orders", of_items=1000, items=100, now=lambda: clock[0])
     clock[0] += 2
@@ -192,6 +192,6 @@ def test_the_rate_is_that_of_the_last_seconds_and_at_the_end_that_of_the_run() -
     assert meter.progress(is_over=True).items_per_second == pytest.approx(3300 / 60)
 
 
-def test_progress_tells_the_lag() -> None:
+def test_progress_reports_the_lag() -> None:
     assert str(Progress("follow", "Orders", 5, lag=0.0)) == "follow Orders: 5 items, no lag"
     assert str(Progress("follow", "Orders", 5, lag=61.0)).endswith("1 min 1 s behind")

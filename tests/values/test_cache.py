@@ -43,7 +43,7 @@ def test_an_error_is_not_kept():
 
 
 @given(st.lists(st.text("abc", min_size=1, max_size=40), max_size=300))
-def test_it_never_holds_more_than_it_may(texts):
+def test_the_cache_never_holds_more_than_it_may(texts):
     make = Making()
     cache = Cache(make, 200, entry=10, character=1)
     for text in texts:

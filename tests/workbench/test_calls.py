@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from tests.between import Between, refuse
+from tests.intercepted_backend import InterceptedBackend, refuse
 from tests.workbench.page import Browserless
 
 import isotone
@@ -254,7 +254,7 @@ def test_copied_code_quotes_what_it_is_given(page):
     assert "is not the name of an action" in error["message"]
 
 
-def test_an_expired_position_in_a_stream_goes_on_after_the_last_record():
+def test_an_expired_position_in_a_stream_continues_after_the_last_record():
     expired = ["first"]
     asked = []
 
@@ -310,7 +310,7 @@ def test_a_stream_whose_shards_are_closed_is_described_ever_less_often(monkeypat
 
 def test_a_key_that_may_query_and_not_scan_sees_what_it_queries(database):
     denied = AccessDeniedException("you may not Scan")
-    backend = Between(database, refuse(denied, lambda operation, _: operation == "Scan"))
+    backend = InterceptedBackend(database, refuse(denied, lambda operation, _: operation == "Scan"))
     with running_server(database, pages=Workbench(backend, target="x", remote=True)) as url:
         page = Browserless(url)
         request = {
@@ -329,7 +329,9 @@ def test_a_key_that_may_query_and_not_scan_sees_what_it_queries(database):
 @pytest.mark.parametrize("remote", [True, False])
 def test_a_key_that_may_not_see_a_table_sees_the_others(database, remote):
     denied = AccessDeniedException("you may not describe Orders")
-    backend = Between(database, refuse(denied, lambda _, given: given.get("TableName") == "Orders"))
+    backend = InterceptedBackend(
+        database, refuse(denied, lambda _, given: given.get("TableName") == "Orders")
+    )
     with running_server(database, pages=Workbench(backend, target="x", remote=remote)) as url:
         page = Browserless(url)
         found = {each["name"]: each for each in page.call("tables")["tables"]}
@@ -366,7 +368,9 @@ def forty_threads():
 def test_a_slow_engine_keeps_no_other_call_waiting(database):
     """As many calls as the event loop's executor has threads wait; others are answered."""
     gate = threading.Event()
-    slow = Between(database, lambda operation, _: operation == "GetItem" and gate.wait(30))
+    slow = InterceptedBackend(
+        database, lambda operation, _: operation == "GetItem" and gate.wait(30)
+    )
     with running_server(database, pages=Workbench(slow, target="x")) as url:
         page = Browserless(url)
         get = {"TableName": "Words", "Key": {"list": {"S": "x"}, "word": {"S": "x"}}}

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.between import Between
 from tests.effort import examples
+from tests.intercepted_backend import InterceptedBackend
 from tests.moving.tables import NAME, create, key_of, order, values
 
 import isotone
@@ -200,7 +200,7 @@ def test_an_item_that_got_an_attribute_meanwhile_is_not_deleted():
 
 
 @pytest.mark.parametrize("is_here", [True, False])
-def test_what_was_written_beside_an_item_that_is_refused_is_told(is_here):
+def test_what_was_written_beside_an_item_that_is_refused_is_reported(is_here):
     orders = [order(number) for number in range(4)]
     refused = {**orders[1], "status": {"N": "1"}}  # the key of an index is a text
     with tables() as database:
@@ -208,7 +208,7 @@ def test_what_was_written_beside_an_item_that_is_refused_is_told(is_here):
             ItemToRestore(number, key_of(item), None, item)
             for number, item in enumerate([orders[0], refused, *orders[2:]])
         ]
-        backend: Any = database if is_here else Between(database)
+        backend: Any = database if is_here else InterceptedBackend(database)
         parts = write_changes(backend, NAME, changes, Pace())
         written = [change.number for change, is_made in next(parts) if is_made]
         assert written == [0, 2, 3]

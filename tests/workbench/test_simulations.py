@@ -47,7 +47,7 @@ def answer_of(page: Browserless, **given: Any) -> Any:
     return answer
 
 
-def test_it_runs_once_and_answers_for_every_size_and_division():
+def test_the_simulation_runs_once_and_answers_for_every_size_and_division():
     with isotone.open() as database:
         pages = Workbench(database, target=":memory:", workload=workload([]))
         with running_server(database, pages=pages) as url:

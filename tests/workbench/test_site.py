@@ -70,7 +70,7 @@ def test_no_other_file_is_sent(page, path):
     assert page.send("GET", path).status == 404
 
 
-def test_a_browser_at_an_unknown_address_is_told_where_the_page_is(page):
+def test_a_browser_at_an_unknown_address_gets_a_link_to_the_page(page):
     answer = page.send("GET", "/workbench/nowhere", Accept="text/html,*/*")
     assert answer.status == 404
     assert b"href=/workbench/" in answer.body

@@ -18,9 +18,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.between import Between
+from tests.intercepted_backend import InterceptedBackend
 from tests.moving.tables import NAME, create, fill, items, key_of, order
-from tests.oracle import wanted
+from tests.oracle import optional_dynamodb_local
 from tests.workbench.page import Browserless
 
 import isotone
@@ -115,7 +115,7 @@ def test_a_snapshot_is_taken_compared_and_put_back(where, tmp_path):
         backend = database
         if is_remote:
             there = (
-                stack.enter_context(wanted.dynamodb_local()).url
+                stack.enter_context(optional_dynamodb_local.dynamodb_local()).url
                 if where == "dynamodb-local"
                 else stack.enter_context(running_server(database))
             )
@@ -219,7 +219,7 @@ def test_of_several_tables_one_that_is_gone_is_made_again(serve, database):
     assert database.check() == []
 
 
-def test_other_indexes_are_told_and_other_keys_are_refused(serve, database):
+def test_other_indexes_are_reported_and_other_keys_are_refused(serve, database):
     page = serve()
     identity = take(page)
     change(database)
@@ -246,7 +246,7 @@ def test_other_indexes_are_told_and_other_keys_are_refused(serve, database):
     assert "other keys" in failed["fault"]
 
 
-def test_what_was_written_since_the_comparison_is_left_alone_and_told(serve, database):
+def test_what_was_written_since_the_comparison_is_left_alone_and_reported(serve, database):
     page = serve()
     identity = take(page)
     change(database)
@@ -270,7 +270,7 @@ def test_safe_mode_takes_and_compares_and_writes_nothing(serve, database):
     assert put_back(page, found, list="all")["written"] == 3
 
 
-def test_what_an_engine_refuses_is_told(serve, database):
+def test_what_an_engine_refuses_is_reported(serve, database):
     page = serve()
     identity = take(page)
     change(database)
@@ -295,11 +295,11 @@ def test_what_an_engine_refuses_is_told(serve, database):
         ("put_back", {"id": 7, "list": "all"}, "compare again"),
     ],
 )
-def test_wrong_calls_are_told(serve, call, given, told):
+def test_wrong_calls_are_reported(serve, call, given, told):
     assert told in serve().call(call, given)["error"]["message"]
 
 
-def test_faults_of_jobs_are_told_and_leave_nothing(serve, database, tmp_path):
+def test_faults_of_jobs_are_reported_and_leave_nothing(serve, database, tmp_path):
     page = serve()
     page.call("snapshot_take", {"name": "", "tables": ["Nowhere"]})
     failed = wait_until_over(page, "snapshot_taking", {}, "taking")
@@ -326,7 +326,7 @@ def test_a_snapshot_that_is_stopped_leaves_nothing(database, tmp_path):
             begun.set()
             gate.wait(30)
 
-    backend: Any = Between(database, wait)
+    backend: Any = InterceptedBackend(database, wait)
     pages = Workbench(backend, target="slow", remote=True, snapshots=tmp_path)
     with running_server(database, pages=pages) as url:
         page = Browserless(url)
@@ -500,7 +500,9 @@ def test_nothing_is_put_back_twice_at_once(database, tmp_path):
             begun.set()
             gate.wait(30)
 
-    pages = Workbench(Between(database, wait), target="slow", remote=True, snapshots=tmp_path)
+    pages = Workbench(
+        InterceptedBackend(database, wait), target="slow", remote=True, snapshots=tmp_path
+    )
     numbers = range(100, 120)  # more than are written at the same time
     for number in numbers:
         database.execute("PutItem", {"TableName": NAME, "Item": order(number)})
@@ -552,10 +554,10 @@ def test_the_newest_snapshot_is_the_first_one(serve):
     assert [each["name"] for each in page.call("snapshots")["snapshots"]] == ["", "a", "b"]
 
 
-def test_a_snapshot_tells_of_which_account_it_is(database, tmp_path):
+def test_a_snapshot_has_its_account(database, tmp_path):
     """The address of Amazon's service is that of every account."""
 
-    class Account(Between):
+    class Account(InterceptedBackend):
         def execute(self, operation: str, request: Any, deadline: float | None = None) -> Any:
             if "ResourceArn" in request:
                 return {}
@@ -565,7 +567,7 @@ def test_a_snapshot_tells_of_which_account_it_is(database, tmp_path):
                 answer["Table"]["TableArn"] = arn
             return answer
 
-    for backend in (Between(database), Account(database)):
+    for backend in (InterceptedBackend(database), Account(database)):
         pages = Workbench(backend, target="dynamodb://us-east-1", snapshots=tmp_path)
         with running_server(database, pages=pages) as url:
             take(Browserless(url))
@@ -606,7 +608,9 @@ def test_a_table_that_is_made_again_has_its_settings_when_that_is_stopped(databa
         if operation == "PutItem":
             page.call("comparison_stop", {"id": found["id"]})
 
-    pages = Workbench(Between(database, stop), target="x", remote=True, snapshots=tmp_path)
+    pages = Workbench(
+        InterceptedBackend(database, stop), target="x", remote=True, snapshots=tmp_path
+    )
     with running_server(database, pages=pages) as url:
         page = Browserless(url)
         identity = take(page)

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from tests.between import Between, refuse
+from tests.intercepted_backend import InterceptedBackend, refuse
 from tests.workbench.page import Browserless
 
 import isotone
@@ -243,7 +243,7 @@ def test_a_worker_that_may_have_lost_changes_says_so():
         now = datetime.now(UTC)
         given = ("worker", "site.workers", "fan-out", now)
         assert structures.structure(database, *given)["is_lost"] is False
-        found = structures.structure(Between(database, dropped), *given)
+        found = structures.structure(InterceptedBackend(database, dropped), *given)
         assert found["is_lost"] is True
         assert found["rows"][0]["waiting"] >= 1
 

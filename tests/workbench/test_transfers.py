@@ -64,7 +64,7 @@ def test_a_file_makes_a_table_and_comes_back(page, database, temporary):
     assert left_over(temporary) == []
 
 
-def test_faults_are_told_and_leave_no_file(page, monkeypatch, temporary):
+def test_faults_are_reported_and_leave_no_file(page, monkeypatch, temporary):
     for given, reason in (
         ({"table": "Nowhere", "ending": "csv"}, "Nowhere"),
         ({"table": "Words", "ending": "exe"}, "not supported"),
@@ -96,7 +96,7 @@ def test_the_number_of_files_is_bounded(page):
         page.call("transfer_end", {"id": number})
 
 
-def test_whoever_stops_a_transfer_learns_that_it_was_complete(page):
+def test_stopping_a_complete_transfer_reports_that_it_was_complete(page):
     done = imported(page, CSV, table="Stopped", key="id")
     told = page.call("transfer_end", {"id": done["id"]})
     assert (told["state"], told["items"], told["bad"]) == ("done", 2, 1)

@@ -1,4 +1,4 @@
-/** Work that is repeated while a view is shown: a look at what changes on the server. */
+/** Polls the server while a view is shown, and rests while the page is hidden. */
 
 import { useEffect } from "preact/hooks";
 

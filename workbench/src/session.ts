@@ -1,4 +1,4 @@
-/** What is connected: the session, its tables, their models. */
+/** The session, the list of tables with their counts, and their models: when they are read, and read again. */
 
 import { call, CallError, isDescribed, type ListedTable, type Model, type Session, type TableInfo } from "./api";
 import { Store } from "./store";

@@ -1,4 +1,4 @@
-/** State that several components show: a value, who listens to it, and a hook. */
+/** Observable state that several components share: a value, its listeners, and a hook. */
 
 import { useEffect, useState } from "preact/hooks";
 

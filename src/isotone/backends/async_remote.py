@@ -78,7 +78,7 @@ class AsyncRemote(Native):
         except BaseException:  # including a cancellation: the answer may still arrive
             connection.close()
             raise
-        self._pool.give_back(connection, reply)
+        self._pool.release(connection, reply)
         return reply
 
     def close(self) -> None:
@@ -131,7 +131,7 @@ class _Pool:
             raise endpoint.unreachable(error) from error
         return connection
 
-    def give_back(self, connection: _Connection, reply: HttpReply) -> None:
+    def release(self, connection: _Connection, reply: HttpReply) -> None:
         idle = self._idle.setdefault(connection.loop, [])
         if reply.keep_alive and connection.is_open and len(idle) < self._kept:
             connection.used = connection.loop.time()

@@ -1,6 +1,6 @@
-"""Keep-alive connections to one address, for threads.
+"""The pool of keep-alive HTTP connections to one address, for threads (`Remote` and S3).
 
-An exchange takes a connection from the pool, sends one request, reads the reply, and gives the connection back. After a
+An exchange takes a connection from the pool, sends one request, reads the reply, and releases the connection. After a
 failed exchange the connection is closed instead, because the rest of its reply may still arrive. `async_remote.py` has
 the same for asyncio, whose connections belong to an event loop.
 """
@@ -56,7 +56,7 @@ class Pool:
                 return connection
             connection.close()
 
-    def give_back(self, connection: ClientConnection, reply: HttpReply) -> None:
+    def release(self, connection: ClientConnection, reply: HttpReply) -> None:
         """Keep a connection after its reply, if both sides allow it and there is room; else close it."""
         connection.used = time.monotonic()
         if reply.keep_alive:

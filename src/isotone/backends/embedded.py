@@ -1,4 +1,4 @@
-"""The database in this process: the only module that imports from both stacks.
+"""`isotone.open`, `Database`, backup, restore, check: the database in this process; the one module that joins both stacks.
 
 >>> import isotone
 >>> with isotone.open(":memory:") as database:
@@ -514,7 +514,7 @@ class Database(Native):
         If not, they raise `StorageBusy` at once while another process writes, and `TakesLong` for what computes for long.
         """
         self.engine.file_waits.are_forbidden = not allowed
-        self._api.hand_over(not allowed)
+        self._api.set_raises_if_long(not allowed)
 
     @property
     def account(self) -> str:
@@ -656,7 +656,7 @@ class Database(Native):
         with closing(own), frozen_reads.in_file(own.regions[engine.region], tables) as pages:
             yield pages
 
-    def add_frozen(self, table: str, entries: Sequence[frozen_reads.Entry]) -> None:
+    def add_frozen(self, table: str, entries: Sequence[frozen_reads.OrderedItem]) -> None:
         """Add items that `frozen` has read from a table with the same keys; five times as fast as putting them.
 
         The items must be in their order, and the table must have none of them, and nothing else that puts would change:

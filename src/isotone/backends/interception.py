@@ -56,7 +56,7 @@ class Intercepted:
             return answer
         return msgspec.json.encode(self._interceptor.send(operation, request, self._api.execute))
 
-    def hand_over(self, wanted: bool) -> None:
+    def set_raises_if_long(self, wanted: bool) -> None:
         """Do nothing: a request of an interceptor takes as long as it wants."""
 
     def is_long(self, operation: str, body: bytes) -> bool:

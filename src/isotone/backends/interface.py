@@ -1,4 +1,4 @@
-"""The interface between the library and the engine that stores its data.
+"""`Backend` and `AsyncBackend`: the interface between the library and the engine that stores its data.
 
 A backend executes one action of the DynamoDB API at a time. The model builds requests and reads responses; it cannot
 tell an embedded file from Amazon's service. Engines know nothing about the model.

@@ -77,7 +77,7 @@ class Remote(Native):
         except BaseException:
             connection.close()
             raise
-        self._pool.give_back(connection, reply)
+        self._pool.release(connection, reply)
         return reply
 
     def close(self) -> None:

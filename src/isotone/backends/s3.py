@@ -164,7 +164,7 @@ class S3Client:
         finally:
             with self._lock:
                 self._busy.discard(connection)
-        pool.give_back(connection, reply)
+        pool.release(connection, reply)
         return reply
 
     def _is_worth_a_retry(self, reply: HttpReply) -> bool:

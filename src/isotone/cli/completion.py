@@ -1,4 +1,4 @@
-"""`isotone completion`: what completes commands, options, tables and keys in bash, zsh and fish.
+"""`isotone completion`: Tab completes commands, options, tables and keys in bash, zsh and fish.
 
 A shell's script asks `isotone completion words WORD…` with the words up to the cursor, so that the parsers are the only
 list of options. Tables and keys are read from a file; a server is not asked, since it may take long to answer.

@@ -1,4 +1,4 @@
-"""`isotone doctor`: what a bug report needs: versions, the system, the state of a file; no keys, values or secrets."""
+"""`isotone doctor`: prints versions, the system and the state of a file for a bug report; no keys, values or secrets."""
 
 from __future__ import annotations
 

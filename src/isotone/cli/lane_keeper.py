@@ -1,4 +1,4 @@
-"""The program that forks the lanes of `isotone serve`. It is started with the first long request, and is no command."""
+"""The program that forks lanes, the processes for long requests of `isotone serve`; the server starts it."""
 
 from __future__ import annotations
 

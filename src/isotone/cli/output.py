@@ -1,4 +1,4 @@
-"""The output of commands on a terminal: items as a table or as JSON, and a line of progress on standard error."""
+"""The output of commands: items as a table or as JSON, widths of a terminal; the live line that `progress` writes."""
 
 from __future__ import annotations
 

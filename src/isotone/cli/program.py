@@ -1,4 +1,4 @@
-"""The commands, their parsers, and their exit codes.
+"""The `isotone` program: finds the command, parses its command line, prints errors, and returns the exit code.
 
 0    success         1    failure; one sentence on standard error says why
 2    a wrong command line        130  interrupted

@@ -37,8 +37,7 @@ from isotone.engine.slices import LONG, SECONDS, breathe, chunks, in_time
 from isotone.engine.table_indexes import StoredTable
 from isotone.engine.table_schema import IndexOrVector, TableSchema
 from isotone.errors import IsotoneError
-from isotone.storage.sorting import Entry as _Sorted
-from isotone.storage.sorting import NoRoomToSort, Sorter
+from isotone.storage.sorting import KeyValue, NoRoomToSort, Sorter
 
 log = logging.getLogger("isotone")
 
@@ -305,7 +304,7 @@ class _BackfillPart:
         self._is_read = self._is_last = entries is not None
         self._is_over = False
         self._seconds = SECONDS if entries is None else LONG
-        self._entries: list[_Sorted] = []
+        self._entries: list[KeyValue] = []
         self._added = 0  # entries of this part that are added
         self._renewed = time.monotonic()
 
@@ -412,7 +411,7 @@ class _BackfillPart:
             engine.store.sync()
 
 
-def _add(engine: Engine, index: TableIndex, entries: Sequence[_Sorted]) -> None:
+def _add(engine: Engine, index: TableIndex, entries: Sequence[KeyValue]) -> None:
     """Add those entries that are neither in the index nor removed since they were read."""
     removed = removed_entries.between(engine, index.tree, entries[0][0], entries[-1][0])
     if removed:
@@ -423,7 +422,7 @@ def _add(engine: Engine, index: TableIndex, entries: Sequence[_Sorted]) -> None:
                 replace_entry(engine, index, None, IndexEntry(key, record))
 
 
-def _add_new(engine: Engine, tree: str, entries: Sequence[_Sorted]) -> bool:
+def _add_new(engine: Engine, tree: str, entries: Sequence[KeyValue]) -> bool:
     """Add new entries at once; False, with nothing added, if one of them is already there."""
     with engine.store.transaction() as attempt:
         if engine.store.add(tree, entries) < len(entries):

@@ -222,11 +222,11 @@ class Catalog:
 
 def _changed_since(known: _Changes, stored: _Changes) -> set[str] | None:
     """The tables that differ between two states, by their version lists; None if no version is in both."""
-    places = {version: place for place, (version, _) in enumerate(stored)}
-    for place in reversed(range(len(known))):
-        common = places.get(known[place][0])
+    positions = {version: position for position, (version, _) in enumerate(stored)}
+    for position in reversed(range(len(known))):
+        common = positions.get(known[position][0])
         if common is not None:
-            changes = known[place + 1 :] + stored[common + 1 :]
+            changes = known[position + 1 :] + stored[common + 1 :]
             return {name for _, name in changes if name}
     return None
 

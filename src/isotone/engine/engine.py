@@ -560,7 +560,7 @@ class _ReadingBeside:
         return chosen
 
     def __exit__(self, *_: object) -> None:
-        # Whoever has the engine's lock got no reader.
+        # A thread that owns the engine's lock uses the engine; any other uses a reader.
         engine = self._engine
         chosen = engine if engine.lock._is_owned() else engine.readers.in_use()
         try:

@@ -21,10 +21,10 @@ ITEMS: Final = 2000  # items in a page, at most
 _BYTES: Final = 4 << 20
 _ITEMS_LOCKED: Final = 500  # items read from memory while its lock is held
 
-Entry: TypeAlias = tuple[bytes, bytes, int]
+OrderedItem: TypeAlias = tuple[bytes, bytes, int]
 """The bytes that order an item in its table, its DynamoDB JSON, and its size."""
 
-PagesOf: TypeAlias = Callable[[str], Iterator[list[Entry]]]
+PagesOf: TypeAlias = Callable[[str], Iterator[list[OrderedItem]]]
 """The name of a table → its items in pages, in Scan order."""
 
 
@@ -34,7 +34,7 @@ def in_file(engine: Engine, names: Sequence[str]) -> Iterator[PagesOf]:
     with engine.reading:
         tables = _tables(engine, names)
 
-        def pages(name: str) -> Iterator[list[Entry]]:
+        def pages(name: str) -> Iterator[list[OrderedItem]]:
             return _pages(engine.store.range(tables[name].tree, b"", None))
 
         yield pages
@@ -49,7 +49,7 @@ def in_memory(engine: Engine, names: Sequence[str]) -> Iterator[PagesOf]:
             for name, table in _tables(engine, names).items()
         }
 
-    def pages(name: str) -> Iterator[list[Entry]]:
+    def pages(name: str) -> Iterator[list[OrderedItem]]:
         last = False
         while not last:
             with engine.writing:
@@ -64,7 +64,7 @@ def in_memory(engine: Engine, names: Sequence[str]) -> Iterator[PagesOf]:
                 views.close(engine, view)
 
 
-def add(engine: Engine, name: str, entries: Sequence[Entry]) -> None:
+def add(engine: Engine, name: str, entries: Sequence[OrderedItem]) -> None:
     """Add sorted entries to an empty table with the same keys and no indexes or streams."""
     (table,) = _tables(engine, [name]).values()
     new = [(key, size_prefix(size) + json) for key, json, size in entries]
@@ -86,9 +86,9 @@ def _tables(engine: Engine, names: Sequence[str]) -> dict[str, StoredTable]:
     return {name: known[name] for name in names}
 
 
-def _pages(records: Iterable[tuple[bytes, bytes]]) -> Iterator[list[Entry]]:
+def _pages(records: Iterable[tuple[bytes, bytes]]) -> Iterator[list[OrderedItem]]:
     """Records in pages of limited size."""
-    page: list[Entry] = []
+    page: list[OrderedItem] = []
     size = 0
     for key, record in records:
         page.append((key, body_of(record), size_of(record)))

@@ -252,7 +252,9 @@ def size_of(record: bytes | None) -> int:
     return 0 if record is None else _unpack_size(record)[0]
 
 
-_SIZE_DIGITS = [(itemgetter(place), 256 ** (SIZE_BYTES - 1 - place)) for place in (1, 2, 3)]
+_SIZE_DIGITS = [
+    (itemgetter(position), 256 ** (SIZE_BYTES - 1 - position)) for position in (1, 2, 3)
+]
 
 
 def total_size(records: Sequence[bytes]) -> int:

@@ -19,7 +19,7 @@ from isotone.codec import HASH_SIZE
 from isotone.engine.index_entries import TableIndex
 from isotone.engine.layout import SHORT, encode_item, size_prefix
 from isotone.engine.table_indexes import SecondaryIndex, StoredTable
-from isotone.storage.sorting import Entry, NoRoomToSort, Sorter
+from isotone.storage.sorting import KeyValue, NoRoomToSort, Sorter
 from isotone.values.attribute_validation import Item
 from isotone.values.size import binary_size, number_size, text_size
 
@@ -71,7 +71,7 @@ class LoadedEntries:
         self.sorters = {index.tree: Sorter(len(table.indexes)) for index in table.indexes}
         self._indexes = table.indexes
         self._makers = () if self.needs_items else tuple(_Maker(i, types) for i in table.secondary)
-        self._made: list[list[Entry]] = [[] for _ in table.indexes]
+        self._made: list[list[KeyValue]] = [[] for _ in table.indexes]
         self._known: list[_KnownItem] = []
 
     def add_known(self, contents: Sequence[bytes], key: bytes, record: bytes) -> bool:
@@ -125,11 +125,11 @@ class _Maker:
     __slots__ = ("_contents", "_excess", "_key", "_keyspace", "_overhead", "_template")
 
     def __init__(self, index: SecondaryIndex, types: dict[str, str]) -> None:
-        places = {name: place for place, name in enumerate(types)}
+        positions = {name: position for position, name in enumerate(types)}
         self._keyspace = index.keyspace
-        self._key = _getter([places[name] for name in index.keyspace.names])
+        self._key = _getter([positions[name] for name in index.keyspace.names])
         kept = sorted(index.key_names)
-        self._contents = _getter([places[name] for name in kept])
+        self._contents = _getter([positions[name] for name in kept])
         self._excess = [
             (n, _EXCESS[types[name]]) for n, name in enumerate(kept) if types[name] != "S"
         ]
@@ -142,12 +142,12 @@ class _Maker:
             # bytes of JSON that do not count towards the size
             self._overhead = len(empty) - sum(map(text_size, kept))
 
-    def entries(self, known: Sequence[_KnownItem]) -> list[Entry]:
+    def entries(self, known: Sequence[_KnownItem]) -> list[KeyValue]:
         """The entries of those items that belong in the index. Their contents are short, so all of them fit."""
         # A loop with few Python calls: an import spends its time per index here.
         own_of, key_of, contents_of = self._key, self._keyspace.key_of, self._contents
         template = self._template
-        made: list[Entry] = []
+        made: list[KeyValue] = []
         for contents, key, record in known:
             own_key = key_of(own_of(contents))
             if own_key is None:  # the content of a key attribute is empty: the item lacks it
@@ -156,15 +156,15 @@ class _Maker:
                 kept = contents_of(contents)
                 json = template % kept
                 size = len(json) - self._overhead
-                for place, excess in self._excess:
-                    size += excess(kept[place])
+                for position, excess in self._excess:
+                    size += excess(kept[position])
                 record = size_prefix(size) + json
             made.append((own_key + key[HASH_SIZE:], record))
         return made
 
 
-def _getter(places: Sequence[int]) -> Callable[[Sequence[bytes]], tuple[bytes, ...]]:
+def _getter(positions: Sequence[int]) -> Callable[[Sequence[bytes]], tuple[bytes, ...]]:
     """A function that returns the contents at some positions, always as a tuple."""
-    if len(places) > 1:
-        return itemgetter(*places)
-    return itemgetter(slice(places[0], places[0] + 1))
+    if len(positions) > 1:
+        return itemgetter(*positions)
+    return itemgetter(slice(positions[0], positions[0] + 1))

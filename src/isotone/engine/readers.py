@@ -1,12 +1,12 @@
-"""Readers: engines over further connections to an open file, for reads of threads that would have to wait for its lock.
+"""Readers: further connections to an open file, so that a read need not wait while another thread uses the engine.
 
 An engine has one connection, which one thread uses at a time. While another thread has it, for a transaction or for a
-slice of background work, a read uses a reader instead. To the file a reader is what another process is: it sees all that
-was committed before, notices that by itself, and keeps a catalog of its own. Whoever finds the engine free uses no reader,
-so a program with one thread opens none.
+slice of background work, a read uses a reader instead: an engine with a connection and a catalog of its own. Like another
+process, a reader sees everything that was committed before. A read that finds the engine free uses no reader, so a program
+with one thread opens none.
 
-There are at most `MOST` readers. A read that finds all of them in use waits for one of them, which is the end of another
-read. They stay open until the engine closes.
+There are at most `MOST` readers. A read that finds all of them in use waits until another read ends. They stay open until
+the engine closes.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from isotone.engine.engine import Engine
 
 MOST: Final = 4
-"""Connections for readers. More would hardly read faster, since Python computes in one thread at a time."""
+"""Readers of an engine. More would hardly read faster, because Python computes in one thread at a time."""
 
 
 class Readers:
-    """The readers of an engine. Each has a lock, as every engine; whoever uses it holds that."""
+    """The readers of an engine. Each has a lock, as every engine has; the thread that uses a reader holds its lock."""
 
     __slots__ = ("_is_closed", "_open", "_opened", "lock", "paused")
 
@@ -37,7 +37,7 @@ class Readers:
         self.lock = threading.Lock()
         """Held while a reader is opened, and by forks."""
         self.paused = 0
-        """How many blocks are open whose writes only the engine's own connection sees."""
+        """The number of open blocks whose writes only the engine's own connection sees; meanwhile no reader is used."""
 
     def take(self) -> Engine | None:
         """A reader whose lock this thread now holds; None if the read must wait for the engine."""
@@ -56,7 +56,7 @@ class Readers:
         return next((each for each in self._opened if each.lock.acquire(False)), None)
 
     def _new(self) -> Engine | None:
-        """Open a reader, unless there are as many as may be."""
+        """Open a reader, unless there are `MOST` already."""
         if len(self._opened) >= MOST:
             return None
         with self.lock:
@@ -76,7 +76,7 @@ class Readers:
         return next(each for each in self._opened if each.lock._is_owned())
 
     def abandon(self) -> None:
-        """End what this thread left open in a reader, after an unexpected exception."""
+        """Roll back transactions that this thread left open in a reader, after an unexpected exception."""
         for reader in self._opened:
             reader.abandon()
 

@@ -44,7 +44,7 @@ class OutboundWrite(NamedTuple):
     record.
     """
 
-    place: bytes
+    outbox_key: bytes
     sent: int
     time: int
     key: bytes
@@ -105,8 +105,8 @@ def record(engine: Engine, table: StoredTable, key: bytes, record: bytes, stamp:
             # In the count of an outbox, the items are the waiting entries, and the size is the last number.
             engine.counts.add(replication.outbox, 1, 1)
             number = engine.counts.of(replication.outbox)[1]
-            place = _outbox(region) + _TIME.pack(number)
-            engine.store.put(replication.outbox, place, entry)
+            outbox_key = _outbox(region) + _TIME.pack(number)
+            engine.store.put(replication.outbox, outbox_key, entry)
     engine.home.has_undelivered = True
 
 
@@ -114,17 +114,17 @@ def waiting(engine: Engine, table: StoredTable, region: str) -> Iterator[Outboun
     """The writes that a region has not received yet, in order."""
     assert table.replication is not None
     low = _outbox(region)
-    for place, value in engine.store.range(table.replication.outbox, low, low[:-1] + b"\x01"):
+    for outbox_key, value in engine.store.range(table.replication.outbox, low, low[:-1] + b"\x01"):
         sent, time, length = _HEAD.unpack_from(value)
         key_end = _HEAD.size + length
-        yield OutboundWrite(place, sent, time, value[_HEAD.size : key_end], value[key_end:])
+        yield OutboundWrite(outbox_key, sent, time, value[_HEAD.size : key_end], value[key_end:])
 
 
 def forget(engine: Engine, table: StoredTable, entries: list[OutboundWrite]) -> None:
     """Remove entries that have been sent."""
     assert table.replication is not None
     for entry in entries:
-        engine.store.delete(table.replication.outbox, entry.place)
+        engine.store.delete(table.replication.outbox, entry.outbox_key)
     engine.counts.add(table.replication.outbox, -len(entries), 0)
 
 
@@ -150,7 +150,7 @@ def copying(engine: Engine, table: StoredTable) -> dict[str, bytes]:
     if table.replication is None:
         return {}
     copied = engine.store.range(table.replication.outbox, b"\x00", b"\x01")
-    return {place[1:].decode(): key for place, key in copied}
+    return {outbox_key[1:].decode(): key for outbox_key, key in copied}
 
 
 def _outbox(region: str) -> bytes:

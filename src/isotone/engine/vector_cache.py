@@ -31,7 +31,7 @@ class Rows:
     """
 
     __slots__ = (
-        "_places",
+        "_row_of_key",
         "_width",
         "high",
         "index",
@@ -49,7 +49,7 @@ class Rows:
         self.vectors = bytearray()
         self.labels: list[Labels] = []
         self.squares = array("d")
-        self._places: dict[bytes, int] | None = None
+        self._row_of_key: dict[bytes, int] | None = None
         self._width = FLOAT_BYTES * index.schema.dimensions
 
     def __len__(self) -> int:
@@ -67,9 +67,9 @@ class Rows:
         if self.index.schema.filters:
             self.labels.append(self.index.labels(record))
 
-    def vector(self, place: int) -> bytes:
+    def vector(self, row: int) -> bytes:
         """The packed vector of a row."""
-        return bytes(self.vectors[place * self._width : (place + 1) * self._width])
+        return bytes(self.vectors[row * self._width : (row + 1) * self._width])
 
     def packed(self) -> Iterator[bytes]:
         """All packed vectors."""
@@ -77,43 +77,43 @@ class Rows:
 
     def put(self, key: bytes, record: bytes) -> None:
         """Set the row of a key."""
-        places = self._index_of_keys()
+        row_of_key = self._index_of_keys()
         measured = bool(self.squares)
-        place = places.setdefault(key, len(self.keys))
-        if place == len(self.keys):
+        row = row_of_key.setdefault(key, len(self.keys))
+        if row == len(self.keys):
             self.add(key, record)
             self.squares.extend([0.0] if measured else [])
         else:
-            self._set(place, self.index.vector_of(record))
+            self._set(row, self.index.vector_of(record))
             if self.labels:
-                self.labels[place] = self.index.labels(record)
+                self.labels[row] = self.index.labels(record)
         if measured:
-            floats = self.index.floats(self.vector(place))
-            self.squares[place] = dot(floats, floats)
+            floats = self.index.floats(self.vector(row))
+            self.squares[row] = dot(floats, floats)
 
     def remove(self, key: bytes) -> None:
         """Remove the row of a key, if there is one; the last row takes its place."""
-        places = self._index_of_keys()
-        place = places.pop(key, None)
-        if place is None:
+        row_of_key = self._index_of_keys()
+        row = row_of_key.pop(key, None)
+        if row is None:
             return
         last = len(self.keys) - 1
-        if place != last:
-            places[self.keys[last]] = place
-            self._set(place, self.vector(last))
+        if row != last:
+            row_of_key[self.keys[last]] = row
+            self._set(row, self.vector(last))
         del self.vectors[last * self._width :]
         columns: tuple[Any, ...] = (self.keys, self.labels, self.squares)
         for column in filter(None, columns):
-            column[place] = column[last]
+            column[row] = column[last]
             del column[last:]
 
-    def _set(self, place: int, vector: bytes) -> None:
-        self.vectors[place * self._width : (place + 1) * self._width] = vector
+    def _set(self, row: int, vector: bytes) -> None:
+        self.vectors[row * self._width : (row + 1) * self._width] = vector
 
     def _index_of_keys(self) -> dict[bytes, int]:
-        if self._places is None:
-            self._places = {key: place for place, key in enumerate(self.keys)}
-        return self._places
+        if self._row_of_key is None:
+            self._row_of_key = {key: row for row, key in enumerate(self.keys)}
+        return self._row_of_key
 
 
 class VectorCache:

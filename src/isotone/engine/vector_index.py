@@ -226,16 +226,16 @@ def _projected(schema: VectorSchema, table: TableSchema) -> frozenset[str] | Non
 
 def _labels_decoder(filters: tuple[tuple[str, str], ...]) -> Callable[[bytes], Labels]:
     """A function from an entry's JSON to its labels. Skips all other attributes."""
-    members = {f"f{place}": name for place, (name, _) in enumerate(filters)}
+    members = {f"f{position}": name for position, (name, _) in enumerate(filters)}
     struct = msgspec.defstruct(
         "Labels", [(member, dict[str, Any] | None, None) for member in members], rename=members
     )
     decode = msgspec.json.Decoder(struct).decode
-    places = [(member, kind) for member, (_, kind) in zip(members, filters, strict=True)]
+    typed_members = [(member, kind) for member, (_, kind) in zip(members, filters, strict=True)]
 
     def labels(body: bytes) -> Labels:
         decoded = decode(body)
-        values = [(getattr(decoded, member), kind) for member, kind in places]
+        values = [(getattr(decoded, member), kind) for member, kind in typed_members]
         return tuple([None if value is None else value[kind] for value, kind in values])
 
     return labels

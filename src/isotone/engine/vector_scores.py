@@ -54,15 +54,17 @@ def nearest(rows: Rows, query: bytes, most: int, chosen: list[int] | None = None
     numpy = numpy_if_installed()
     if numpy is None or not rows.keys:
         return _nearest_by_python(rows, query, most, chosen)
-    places = _candidates(numpy, rows, query, most, chosen)
+    positions = _candidates(numpy, rows, query, most, chosen)
     distance, floats = rows.index.schema.distance, rows.index.floats
     wanted = floats(query)
     ranks: dict[bytes, float] = {}  # many candidates often include equal vectors
-    for place in places:
-        vector = rows.vector(place)
+    for position in positions:
+        vector = rows.vector(position)
         if vector not in ranks:
             ranks[vector] = rank(distance, wanted, floats(vector))
-    return sorted(Nearest(ranks[rows.vector(place)], rows.keys[place]) for place in places)[:most]
+    return sorted(
+        Nearest(ranks[rows.vector(position)], rows.keys[position]) for position in positions
+    )[:most]
 
 
 def _nearest_by_python(
@@ -74,10 +76,10 @@ def _nearest_by_python(
         rows.squares = array("d", [dot(each, each) for each in map(floats, rows.packed())])
     squares = rows.squares if distance == "COSINE" else None
     found = []
-    for place in range(len(rows)) if chosen is None else chosen:
-        square = None if squares is None else squares[place]
+    for position in range(len(rows)) if chosen is None else chosen:
+        square = None if squares is None else squares[position]
         found.append(
-            Nearest(rank(distance, wanted, floats(rows.vector(place)), square), keys[place])
+            Nearest(rank(distance, wanted, floats(rows.vector(position)), square), keys[position])
         )
     return nsmallest(most, found)
 
@@ -103,19 +105,19 @@ def _candidates(
     if len(rows.squares) < len(rows):
         rows.squares = _squares(numpy, matrix)
     squares = numpy.frombuffer(rows.squares, "f8")
-    places = numpy.arange(len(rows))
+    positions = numpy.arange(len(rows))
     if chosen is not None:
-        places = numpy.array(chosen, dtype=places.dtype)
-        matrix, squares = matrix[places], squares[places]
+        positions = numpy.array(chosen, dtype=positions.dtype)
+        matrix, squares = matrix[positions], squares[positions]
     wanted = numpy.frombuffer(query, "<f4")
     for rough in (_rough_ranks, _close_ranks):
-        if len(places) <= most:
+        if len(positions) <= most:
             break
         ranks, errors = rough(numpy, rows.index.schema.distance, matrix, squares, wanted)
         limit = numpy.partition(ranks + errors, most - 1)[most - 1]
         kept = numpy.flatnonzero(ranks - errors <= limit)
-        places, matrix, squares = places[kept], matrix[kept], squares[kept]
-    found: list[int] = places.tolist()
+        positions, matrix, squares = positions[kept], matrix[kept], squares[kept]
+    found: list[int] = positions.tolist()
     return found
 
 

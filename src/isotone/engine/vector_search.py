@@ -55,14 +55,14 @@ def search(
 def _chosen(index: StoredVectorIndex, rows: Rows, filters: Mapping[str, str]) -> list[int]:
     """The positions of the rows that pass the filters."""
     wanted = [
-        (place, filters[part.name])
-        for place, part in enumerate(index.schema.filters)
+        (position, filters[part.name])
+        for position, part in enumerate(index.schema.filters)
         if part.name in filters
     ]
     return [
         row
         for row, labels in enumerate(rows.labels)
-        if all(labels[place] == text for place, text in wanted)
+        if all(labels[position] == text for position, text in wanted)
     ]
 
 

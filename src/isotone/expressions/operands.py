@@ -1,4 +1,4 @@
-"""Evaluates operands and functions (size, if_not_exists, list_append, + and -), and compares two values.
+"""Evaluates operands and functions (size, contains, if_not_exists, list_append, + and -), and compares two values.
 
 An operand compiles to a function of the item and the request's values, which returns an attribute value, or None if
 there is none. It never changes the item. The functions of update expressions raise if the item lacks something that

@@ -1,4 +1,4 @@
-"""The rules of expressions beyond the grammar: operands, functions and reserved words that may not stand somewhere.
+"""The rules of expressions beyond the grammar: refused operands, function arguments, and reserved words as names.
 
 DynamoDB first checks the words of an expression in written order, then each operator and function, innermost first, and
 last the number of operators. The second step needs the values, so it returns a list of checks: functions of

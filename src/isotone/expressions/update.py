@@ -36,7 +36,7 @@ from isotone.expressions.parser import parse_update
 from isotone.expressions.path_tree import PathBranch, PathTree, path_tree
 from isotone.expressions.projection import Project, project_paths
 from isotone.expressions.rules import resolved_path
-from isotone.expressions.statement_size import StatementSize, statement_size
+from isotone.expressions.update_size import UpdateSize, update_size
 from isotone.limits import NESTING_DEPTH
 from isotone.values import number
 from isotone.values.types import AttributeValue, Item, sorted_members
@@ -73,7 +73,7 @@ class CompiledUpdate(Expression):
         self.attributes_written = frozenset([str(path[0]) for path in self._paths])
         self.only_removes = all(isinstance(action, Remove | Delete) for action in tree.actions)
         sound = self._gather(nodes)
-        self.size: StatementSize | None = statement_size(tree) if sound else None
+        self.size: UpdateSize | None = update_size(tree) if sound else None
         self.apply: Callable[[Item, ValueMap], Item] = (
             _compile(tree, places) if sound else unchecked
         )

@@ -44,7 +44,7 @@ from isotone.moving.table_making import (
 )
 from isotone.moving.target_checks import KEPT_KEYS
 from isotone.tables.batch_reads import read_items
-from isotone.tables.batches import BatchWriter, Entry, delete, put
+from isotone.tables.batches import BatchEntry, BatchWriter, delete, put
 from isotone.tables.pace import Pace, Stopped
 from isotone.tables.progress import Meter
 from isotone.values.json import with_empty_maps
@@ -320,9 +320,9 @@ class Follower:
             self.position.written = [*earlier, *put_keys][-KEPT_KEYS:]
         return units
 
-    def _present(self, keys: list[Item]) -> list[Entry]:
+    def _present(self, keys: list[Item]) -> list[BatchEntry]:
         """The entries that bring keys to their current state at the source, for a stream without images."""
-        entries: list[Entry] = []
+        entries: list[BatchEntry] = []
         for at in range(0, len(keys), _KEYS_A_READ):
             wanted = keys[at : at + _KEYS_A_READ]
             items = read_items(self._source, self._definition.name, wanted, self._pace)
@@ -333,7 +333,7 @@ class Follower:
         return entries
 
 
-def _entry(record: Mapping[str, Any]) -> Entry:
+def _entry(record: Mapping[str, Any]) -> BatchEntry:
     change = record["dynamodb"]
     if record["eventName"] == "REMOVE":
         return delete(change["Keys"])

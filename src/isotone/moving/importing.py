@@ -42,7 +42,7 @@ from isotone.moving.table_making import (
 )
 from isotone.moving.target_checks import KEPT_KEYS, check_written_items, same_table
 from isotone.output_paths import STANDARD, OutputPath, check_outputs
-from isotone.tables.batches import BatchWriter, Entry, delete, put
+from isotone.tables.batches import BatchEntry, BatchWriter, delete, put
 from isotone.tables.description import KeyDescription, KeyElement, description_of
 from isotone.tables.job_state import JobState, address_text, file_text, state_output
 from isotone.tables.jobs import Reporter, check_number, run_async, silent, state_of
@@ -288,7 +288,7 @@ class _Checked(NamedTuple):
     """A row that fits the table: its key, and its entry in a batch."""
 
     key: tuple[str, ...]
-    entry: Entry
+    entry: BatchEntry
     row: InputRow
 
 

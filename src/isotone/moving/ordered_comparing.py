@@ -14,14 +14,14 @@ import msgspec
 from isotone.moving.comparing import KeyDifference
 from isotone.values.types import Item
 
-Entry = tuple[bytes, bytes, int]
+OrderedItem = tuple[bytes, bytes, int]
 """The bytes that an item sorts by, its DynamoDB JSON, and its size."""
 
 _decode: Final = msgspec.json.Decoder(dict[str, dict]).decode  # type: ignore[type-arg] # plain dicts, unchecked
 
 
 def ordered_differences(
-    source: Iterator[Entry], target: Iterator[Entry], key_names: Sequence[str]
+    source: Iterator[OrderedItem], target: Iterator[OrderedItem], key_names: Sequence[str]
 ) -> Iterator[KeyDifference]:
     """The differing items, in order. Only items whose bytes differ are decoded."""
     for mine, theirs in _unequal(source, target):
@@ -34,7 +34,7 @@ def ordered_differences(
 
 
 def _unequal(
-    source: Iterator[Entry], target: Iterator[Entry]
+    source: Iterator[OrderedItem], target: Iterator[OrderedItem]
 ) -> Iterator[tuple[bytes | None, bytes | None]]:
     """The JSON of both sides wherever it differs; None for a missing item."""
     mine, theirs = next(source, None), next(target, None)

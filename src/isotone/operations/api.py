@@ -49,8 +49,8 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
 from isotone.operations.action import ACTIONS, Action, Answer
 from isotone.operations.checks.first_fault import first_fault
 from isotone.operations.checks.orders import order_of
-from isotone.operations.handing_over import is_long, this_thread
 from isotone.operations.item_responses import JsonItems, encode_plain, encode_response
+from isotone.operations.long_requests import is_long, this_thread
 from isotone.operations.long_writes import EvaluateFirst, evaluating_first
 from isotone.operations.permissions import RequiredPermission, accesses, has_policies
 from isotone.operations.request_decoding import convert, decode
@@ -107,7 +107,7 @@ class Api:
     def send(self, operation: str, body: bytes) -> bytes:
         """Execute one request, JSON to JSON. Raises the service's error as an `ApiError`.
 
-        In a thread that hands over, it raises `TakesLong` for a request that takes long.
+        After `set_raises_if_long(True)` in this thread, it raises `TakesLong` for a request that takes long.
         """
         if operation not in ACTIONS:
             raise UnknownOperationException
@@ -211,9 +211,9 @@ class Api:
     def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[Answered]:
         """Execute requests in one transaction, so that they share one disk sync.
 
-        Each gets the response that it would get alone. None is answered before all are on the disk. In a thread that
-        hands over, the result of a request that takes long is `TakesLong`. Raises `StorageBusy` only in a thread that
-        must not wait.
+        Each gets the response that it would get alone. None is answered before all are on the disk. After
+        `set_raises_if_long(True)`, the result of a request that takes long is `TakesLong`. Raises `StorageBusy` only in a
+        thread that must not wait.
         """
         if len(requests) > 1:
             try:
@@ -247,9 +247,9 @@ class Api:
             return error
 
     @staticmethod
-    def hand_over(wanted: bool) -> None:
-        """Whether this thread hands over what takes long."""
-        this_thread.hands_over = wanted
+    def set_raises_if_long(wanted: bool) -> None:
+        """Whether long requests raise `TakesLong` in this thread."""
+        this_thread.raises_if_long = wanted
 
     def maintain(self) -> float:
         """Do a slice of background work; returns the seconds until the next call."""

@@ -1,4 +1,4 @@
-"""BatchGetItem and BatchWriteItem: many independent items; refuses duplicates and too many."""
+"""BatchGetItem (UnprocessedKeys beyond 16 MB) and BatchWriteItem: many independent items; refuses duplicates."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from isotone.expressions import CompiledProjection
 from isotone.operations import legacy
 from isotone.operations.action import Answer, action
 from isotone.operations.capacity import Charged, add_capacity, collections_metrics, meter_for_table
-from isotone.operations.handing_over import MOST_READ, hand_over_if
 from isotone.operations.item_responses import item_in_response
 from isotone.operations.item_validation import check_size, requested_key, require_key
 from isotone.operations.item_writes import ItemChange, delete_change, execute, put_change
+from isotone.operations.long_requests import MOST_READ, raise_if_long
 from isotone.operations.request_expressions import Binding, ExpressionParameters, checker, mixed
 from isotone.operations.request_members import (
     ApiStructure,
@@ -125,7 +125,7 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer:
                 if record is not None:
                     items.append(item_in_response(record, projection))
             read.append((meter, entry, sizes))
-            hand_over_if(limits.BATCH_GET_SIZE - room > MOST_READ)
+            raise_if_long(limits.BATCH_GET_SIZE - room > MOST_READ)
     for meter, entry, sizes in read:
         if meter is not None:
             for size in sizes:

@@ -73,14 +73,14 @@ def update_contributor_insights(engine: Engine, request: UpdateContributorInsigh
     """Enable or disable the insights of a table or a global index."""
     enabled = request.contributor_insights_action == "ENABLE"
     schema = changed_table(engine, request.table_name).schema
-    place = request.index_name or ""
-    previous = schema.insights.get(place)
+    index_name = request.index_name or ""
+    previous = schema.insights.get(index_name)
     mode = request.contributor_insights_mode or (_MODE if previous is None else previous.mode)
     changed = Insights(enabled, mode, round(engine.clock.now(), 3))
-    insights = {**schema.insights, place: changed}
+    insights = {**schema.insights, index_name: changed}
     engine.catalog.save(msgspec.structs.replace(schema, insights=insights))
     status = "ENABLING" if enabled else "DISABLING"
-    return {**_summary(schema.name, place, changed), "ContributorInsightsStatus": status}
+    return {**_summary(schema.name, index_name, changed), "ContributorInsightsStatus": status}
 
 
 @action("DescribeContributorInsights", reading=(TABLE_IS_KNOWN, _INDEX))
@@ -88,13 +88,13 @@ def describe_contributor_insights(engine: Engine, request: DescribeContributorIn
     """Whether the insights of a table or a global index are enabled, and the names of their rules."""
     schema = described_table(engine, request.table_name).schema
     keys = _keys(schema, request.index_name)
-    place = request.index_name or ""
-    insights = schema.insights.get(place)
+    index_name = request.index_name or ""
+    insights = schema.insights.get(index_name)
     if insights is None:
-        return _summary(schema.name, place, None)
+        return _summary(schema.name, index_name, None)
     return {
-        **_summary(schema.name, place, insights),
-        "ContributorInsightsRuleList": list(_rules(schema.name, place, keys, insights)),
+        **_summary(schema.name, index_name, insights),
+        "ContributorInsightsRuleList": list(_rules(schema.name, index_name, keys, insights)),
         "LastUpdateDateTime": insights.changed,
     }
 
@@ -124,10 +124,10 @@ def list_contributor_insights(engine: Engine, request: ListContributorInsights) 
     most = limits.LIST_INSIGHTS if request.max_results is None else request.max_results
     after = _position(request.next_token)
     found = [
-        (table.name, place, insights)
+        (table.name, index_name, insights)
         for table in _listed(engine, request)
-        for place, insights in sorted(table.schema.insights.items())
-        if (not place or table.schema.index(place)) and [table.name, place] > after
+        for index_name, insights in sorted(table.schema.insights.items())
+        if (not index_name or table.schema.index(index_name)) and [table.name, index_name] > after
     ]
     answer: dict[str, Any] = {
         "ContributorInsightsSummaries": [_summary(*each) for each in found[:most]]

@@ -10,8 +10,8 @@ from isotone import limits
 from isotone.engine.layout import SIZE_BYTES, body_of, item_of
 from isotone.expressions import CompiledProjection, CompiledUpdate
 from isotone.operations.action import Answer
-from isotone.operations.handing_over import hand_over_if
 from isotone.operations.item_writes import Outcome
+from isotone.operations.long_requests import raise_if_long
 from isotone.operations.request_expressions import Values
 from isotone.values.attribute_validation import Item
 
@@ -22,7 +22,7 @@ def item_in_response(record: bytes, projection: CompiledProjection | None) -> It
     """A stored item in a response: its unparsed bytes, or its projection."""
     if projection is None:
         return msgspec.Raw(record[SIZE_BYTES:])
-    hand_over_if(len(record) > _LARGE)
+    raise_if_long(len(record) > _LARGE)
     return projection.project(item_of(record))
 
 

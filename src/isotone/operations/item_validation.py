@@ -69,7 +69,7 @@ _UPDATE: Final = Sentences(
 _OF_REQUEST: Final = ("One or more parameter values are not valid. ", TOO_LARGE)
 
 
-def check_statement_size(update: CompiledUpdate | None, binding: Binding) -> None:
+def check_update_size(update: CompiledUpdate | None, binding: Binding) -> None:
     """Refuse an update expression that is larger than an item may be, even if the resulting item is not."""
     size = None if update is None else update.size
     if size is None:

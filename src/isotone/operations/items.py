@@ -29,7 +29,7 @@ from isotone.operations.item_requests import (
     write_options_of,
 )
 from isotone.operations.item_responses import item_in_response, returned
-from isotone.operations.item_validation import check_statement_size, requested_key
+from isotone.operations.item_validation import check_update_size, requested_key
 from isotone.operations.item_writes import (
     ItemChange,
     delete_change,
@@ -106,7 +106,7 @@ def update_item(engine: Engine, request: UpdateItem) -> Answer:
         )
         binding.check_keys(table, update)
         if request.update_expression is not None:
-            check_statement_size(update, binding)
+            check_update_size(update, binding)
         return _execute_and_answer(engine, request, change, update, binding.values)
 
 

@@ -2,7 +2,7 @@
 
 The first attempt of such a write finds the record and ends (`EvaluateFirst`). Then the condition and the update are
 evaluated while others read and write, and the request begins again (`evaluating_first`): if the record is unchanged, the
-result is used; otherwise it is evaluated again. A thread that hands over does not begin.
+result is used; otherwise it is evaluated again. The event loop's thread raises `TakesLong` instead.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from isotone import limits
 from isotone.engine.layout import item_of
 from isotone.errors import ApiError
-from isotone.operations.handing_over import hand_over_if
+from isotone.operations.long_requests import raise_if_long
 from isotone.values.attribute_validation import Item
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def stored(change: ItemChange, record: bytes) -> Stored:
     size = len(record)
     if (size <= _PARSED and size * change.nodes <= _QUICK) or first.insists:
         return record, item_of(record)
-    hand_over_if(True)
+    raise_if_long(True)
     known = None if first.known is None else first.known.get((change.table.tree, change.key))
     if known is not None and known.record == record and known.table is change.table:
         return known.record, known.item

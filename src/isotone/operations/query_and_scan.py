@@ -1,4 +1,4 @@
-"""Query and Scan: validates the request, reads a page, filters, projects, Count, LastEvaluatedKey."""
+"""Query and Scan: reads a page, filters, projects; Count, ExclusiveStartKey ("The provided starting key …"), Select."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from isotone.expressions import CompiledCondition, CompiledProjection, KeyCondit
 from isotone.operations import legacy
 from isotone.operations.action import Answer, action
 from isotone.operations.capacity import CapacityMeter, Charged, meter_for
-from isotone.operations.handing_over import this_thread
 from isotone.operations.item_responses import JsonItems
 from isotone.operations.item_validation import (
     INVALID,
@@ -26,6 +25,7 @@ from isotone.operations.item_validation import (
     check_key_condition,
     key_value_error,
 )
+from isotone.operations.long_requests import this_thread
 from isotone.operations.request_expressions import (
     Binding,
     ExpressionParameters,
@@ -166,7 +166,7 @@ def _page(engine: Engine, prepared: _Prepared) -> tuple[Selection, RangePage]:
         refuse_key_filter(source, filters.attributes, request)
     selection = Selection(source, request, filters, projection, binding.values)
     # No variable refers to the entries, so their cursor closes before the lock is released.
-    briefly = this_thread.hands_over
+    briefly = this_thread.raises_if_long
     page = selection.reader.read(
         source.records(
             bounds, start, reverse=request.scan_index_forward is False, expected=request.limit
@@ -197,7 +197,7 @@ def scan(engine: Engine, request: ScanRequest) -> Answer:
         bounds = segment_bounds(request.segment, request.total_segments)
         start = scan_start(source, request, bounds)
         selection = Selection(source, request, filters, projection, binding.values)
-        briefly = this_thread.hands_over
+        briefly = this_thread.raises_if_long
         records = source.records(bounds, start, expected=request.limit)
         page = selection.reader.read(records, briefly=briefly)
         del records  # closes the cursor before the lock is released

@@ -18,7 +18,7 @@ import msgspec
 
 from isotone.errors import SerializationException
 from isotone.operations import request_validation, serialization, strict_json, table_lookup
-from isotone.operations.handing_over import MOST_REFUSED, hand_over_if
+from isotone.operations.long_requests import MOST_REFUSED, raise_if_long
 from isotone.operations.request_grammar import StructureShape, shape_of
 from isotone.operations.request_members import ApiStructure
 from isotone.values.request_body import REFUSED, read_json
@@ -82,7 +82,7 @@ def _forgiven(shape: type[ApiStructure], request: bytes | Mapping[str, Any]) -> 
 def typed(shape: type[ApiStructure], request: bytes | Mapping[str, Any]) -> dict[str, Any]:
     """The document of a request with the types of its structure, whatever other faults it has."""
     if isinstance(request, bytes):
-        hand_over_if(len(request) > MOST_REFUSED)
+        raise_if_long(len(request) > MOST_REFUSED)
     given = read_json(request) if isinstance(request, bytes) else request
     if not isinstance(given, Mapping):
         raise SerializationException

@@ -36,7 +36,6 @@ from isotone.expressions.partiql import (
 )
 from isotone.operations.action import Answer
 from isotone.operations.capacity import CapacityMeter, meter_for
-from isotone.operations.handing_over import hand_over_if, this_thread
 from isotone.operations.item_responses import (
     JsonItems,
     item_in_response,
@@ -47,6 +46,7 @@ from isotone.operations.item_validation import (
     check_key_condition,
     requested_key,
 )
+from isotone.operations.long_requests import raise_if_long, this_thread
 from isotone.operations.query_and_scan import ScanRequest, Selection, source_of, start_position
 from isotone.values.attribute_validation import AttributeValue, Item
 
@@ -361,7 +361,7 @@ def _pages(
     """Read a page of each range, until one is full or all have been read."""
     pages: list[RangePage] = []
     size = scanned = 0
-    briefly = this_thread.hands_over
+    briefly = this_thread.raises_if_long
     reader = msgspec.structs.replace(selection.reader, limit=None, sizing=True)
     for bounds in ranges:
         records = selection.source.records(bounds, start, reverse=reverse, expected=limit)
@@ -369,7 +369,7 @@ def _pages(
         pages.append(page)
         size += page.size
         scanned += page.scanned
-        hand_over_if(page.is_long or scanned > _SHORT)
+        raise_if_long(page.is_long or scanned > _SHORT)
         if page.last is not None or size > limits.QUERY_PAGE:
             break
         start = None

@@ -35,9 +35,9 @@ from isotone.operations import transactions
 from isotone.operations.action import Answer, action
 from isotone.operations.batches import DUPLICATES
 from isotone.operations.capacity import CapacityMeter, Charged, add_capacity, meter_for_table
-from isotone.operations.handing_over import kept
 from isotone.operations.item_responses import item_in_response, returned
 from isotone.operations.item_writes import ItemChange, execute
+from isotone.operations.long_requests import never_raising
 from isotone.operations.long_writes import read_all
 from isotone.operations.query_and_scan import ScanRequest
 from isotone.operations.request_members import (
@@ -302,7 +302,7 @@ def batch_execute_statement(engine: Engine, request: BatchExecuteStatement) -> A
         else:
             for entry in entries:
                 entry.attempt(partial(entry.read, engine))
-        with kept():
+        with never_raising():
             for entry in entries:
                 entry.attempt(partial(entry.run, engine, meters, request.return_consumed_capacity))
     answer: dict[str, Any] = {"Responses": [entry.answer for entry in entries]}
@@ -353,8 +353,8 @@ def statements_of(request: ExecuteTransaction) -> list[tuple[AnyStatement, Value
     """The statements of a transaction with their parameter values. An error names its statement."""
     parameters = [parameters_of(statement) for statement in request.transact_statements]
     return [
-        _transactional(place, *each)
-        for place, each in enumerate(zip(request.transact_statements, parameters, strict=True))
+        _transactional(position, *each)
+        for position, each in enumerate(zip(request.transact_statements, parameters, strict=True))
     ]
 
 
@@ -366,7 +366,7 @@ def _on_failure(request: ExecuteTransaction) -> list[str | None]:
 
 
 def _transactional(
-    place: int, request: ParameterizedStatement, parameters: list[AttributeValue]
+    position: int, request: ParameterizedStatement, parameters: list[AttributeValue]
 ) -> tuple[AnyStatement, Values]:
     """A statement of a transaction. An error names its statement."""
     try:
@@ -380,26 +380,26 @@ def _transactional(
         if isinstance(statement, Select) and statement.index is not None:
             raise ValidationException(messages.TRANSACTION_INDEX)
     except ValidationException as error:
-        raise _in_transaction(place, error.message) from None
+        raise _in_transaction(position, error.message) from None
     return statement, values
 
 
-def _in_transaction(place: int, message: str) -> ValidationException:
-    return ValidationException(messages.IN_TRANSACTION.format(place=place, message=message))
+def _in_transaction(position: int, message: str) -> ValidationException:
+    return ValidationException(messages.IN_TRANSACTION.format(position=position, message=message))
 
 
 def _check_entries(engine: Engine, entries: Sequence[tuple[AnyStatement, Values]]) -> None:
     """Refuse an EXISTS without a condition beyond one item's key, and keys with types that no key can have."""
-    for place, (statement, values) in enumerate(entries):
+    for position, (statement, values) in enumerate(entries):
         assert not isinstance(statement, Select)
         table = named_table(engine, statement.table)
         if isinstance(statement, Exists) and not is_check(table, statement, values):
-            raise _in_transaction(place, messages.TRANSACTION_EXISTS)
+            raise _in_transaction(position, messages.TRANSACTION_EXISTS)
         if (wrong := key_fault(table, statement, values)) is not None:
-            raise _in_transaction(place, wrong)
+            raise _in_transaction(position, wrong)
 
 
-def _place(key: Item, table: StoredTable) -> tuple[str, bytes]:
+def _item_identity(key: Item, table: StoredTable) -> tuple[str, bytes]:
     return table.tree, located(table, key)
 
 
@@ -411,16 +411,16 @@ def _read_together(
     """Read one item for each SELECT, all at the same moment."""
     with engine.reading_beside as engine:
         readings = []
-        for place, (statement, values) in enumerate(entries):
+        for position, (statement, values) in enumerate(entries):
             assert isinstance(statement, Select)
             table = named_table(engine, statement.table)
             try:
                 key = single_key(table, statement, values)
             except ValidationException as error:
-                raise _in_transaction(place, error.message) from None
+                raise _in_transaction(position, error.message) from None
             if key is None:
-                raise _in_transaction(place, messages.TRANSACTION_KEY)
-            locate = partial(_place, key)
+                raise _in_transaction(position, messages.TRANSACTION_KEY)
+            locate = partial(_item_identity, key)
             readings.append(
                 transactions.TransactedRead(statement.table, locate, statement.projection)
             )

@@ -156,7 +156,7 @@ class TransactWriteItems(ApiStructure, frozen=True):
     client_request_token: ClientRequestToken | None = None
 
 
-Entry = ConditionCheck | Put | Delete | Update
+TransactAction = ConditionCheck | Put | Delete | Update
 MakeChange = Callable[[StoredTable], ItemChange]
 Reason = dict[str, Any]
 
@@ -198,7 +198,7 @@ def _reason_of(error: ApiError) -> Reason:
 
 def _cancelled(reasons: Mapping[int, Reason], count: int) -> TransactionCanceledException:
     """The error of a transaction with `count` entries, some of which have a reason."""
-    listed = [reasons.get(place, _NO_REASON) for place in range(count)]
+    listed = [reasons.get(index, _NO_REASON) for index in range(count)]
     codes = ", ".join([reason["Code"] for reason in listed])
     return TransactionCanceledException(
         f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
@@ -224,7 +224,7 @@ def _refuse_duplicates(located: Sequence[tuple[str, bytes] | None]) -> None:
     """Refuse two actions on the same item. Entries whose key does not fit are None."""
     if len(set(located)) == len(located):
         return
-    known = [place for place in located if place is not None]
+    known = [item for item in located if item is not None]
     if len(set(known)) < len(known):
         raise ValidationException(_ONE_ITEM)
 
@@ -399,7 +399,7 @@ def _is_repeated(engine: Engine, used: TokenUse) -> bool:
 
 
 def _check_parameters(
-    engine: Engine, entries: Sequence[Entry], prepared: Sequence[MakeChange]
+    engine: Engine, entries: Sequence[TransactAction], prepared: Sequence[MakeChange]
 ) -> None:
     """Check that the parameters of each entry can be combined; missing tables and misfitting keys are reported first."""
     for entry in entries:
@@ -411,9 +411,9 @@ def _check_parameters(
             raise
 
 
-def entry_of(item: TransactWriteItem) -> Entry:
+def entry_of(item: TransactWriteItem) -> TransactAction:
     """The only action of an entry."""
-    actions: list[Entry] = [*filter(None, _actions_of(item))]
+    actions: list[TransactAction] = [*filter(None, _actions_of(item))]
     if not actions:
         raise ValidationException(
             "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request"
@@ -425,7 +425,7 @@ def entry_of(item: TransactWriteItem) -> Entry:
     return actions[0]
 
 
-def _prepare(entry: Entry) -> MakeChange:
+def _prepare(entry: TransactAction) -> MakeChange:
     """Check everything that does not need the table: expressions, values, and the item or key."""
     update_expression = entry.update_expression if isinstance(entry, Update) else None
     binding = (

@@ -20,8 +20,8 @@ from isotone.errors import ValidationException
 from isotone.expressions import CompiledProjection, SearchCondition
 from isotone.operations.action import Answer, action
 from isotone.operations.capacity import vector_search_bytes
-from isotone.operations.handing_over import hand_over_if
 from isotone.operations.item_validation import INVALID, empty_key
+from isotone.operations.long_requests import raise_if_long
 from isotone.operations.request_expressions import Binding, ExpressionParameters, Values, checker
 from isotone.operations.request_members import (
     ApiStructure,
@@ -90,7 +90,7 @@ def search_vectors(engine: Engine, request: SearchVectors) -> Answer:
     projection = binding.projection(request.projection_expression)
     binding.check()
     floats = floats_of(request.search_vector)
-    hand_over_if(True)  # it compares with all vectors of a partition
+    raise_if_long(True)  # it compares with all vectors of a partition
     with engine.reading:
         index = _index(open_table(engine, request.table_name), request.index_name)
         query = _query(index, floats)

@@ -1,17 +1,17 @@
-"""Which host names and which web pages a server answers to.
+"""Refuses requests for another Host, and of web pages of another Origin (403): --allow-host, --allow-origin.
 
-A browser lets every web page send requests to every address, localhost included: it only keeps the answers from the
-page. Two headers that no page can change tell its requests apart:
+A browser lets every web page send requests to every address, localhost included; it only hides the answers from the page.
+A page cannot change two headers of its requests:
 
-    Origin  a page of another origin sends it with every request that could write. It must be allowed by name.
-    Host    a page whose own name was made to point to this machine (DNS rebinding) sends that name. On loopback it
+    Origin  sent by a page of another origin with every request that could write. It must be allowed by name.
+    Host    a page whose own name was made to resolve to this machine (DNS rebinding) sends that name. On loopback it
             must be a name of this machine, the address that the server is bound to, or allowed by name.
 
-A page that this server itself has served sends an Origin that names the Host of the request. It is admitted if that
-host is known to be this server: one of its names, or an address.
+A page that this server itself has served sends an Origin that equals the Host of the request. It is admitted if the host is
+known to be this server: one of its names, or an IP address.
 
-So neither a simple POST, which a browser sends without asking, nor one after a preflight reaches the database. A
-preflight for a private network (a page of the internet asks for an address of this one) is always refused.
+So neither a simple POST, which browsers send without a preflight, nor one after a preflight reaches the database. A
+preflight for a private network (from a page of a public network) is refused unless the page is this server's own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from isotone.errors import AccessDeniedException, UsageError
 from isotone.server.response import BAD_REQUEST, JSON_1_0, PlainResponse
 
 ANY: Final = "*"
-_KNOWN_HOSTS: Final = 512  # Host headers that are remembered; bounds what a hostile client can fill
+_KNOWN_HOSTS: Final = 512  # Host headers that are cached; a limit, because clients choose them
 _PRIVATE_NETWORK: Final = (
     b"access-control-request-private-network",
     b"access-control-request-local-network",
@@ -36,8 +36,8 @@ _PRIVATE_NETWORK: Final = (
 class Admission:
     """The hosts and origins that are allowed.
 
-    `names` are in lower case and without a port; None allows every one. `known_hosts` are Host headers that were
-    admitted before, as they are sent: a look-up in it is all that an ordinary request costs.
+    `names` are in lower case and without a port; None allows all. `known_hosts` are Host headers that were admitted
+    before, as they were sent: an ordinary request costs one look-up in it.
     """
 
     __slots__ = ("_names", "_origins", "known_hosts")
@@ -48,7 +48,7 @@ class Admission:
         self.known_hosts: set[bytes] = set()
 
     def refusal(self, headers: Mapping[bytes, bytes]) -> PlainResponse | None:
-        """The answer to a request that is refused; None if it is admitted. Header names are in lower case."""
+        """The response that refuses a request; None if it is admitted. Header names are in lower case."""
         host = headers.get(b"host")
         name = host_in("" if host is None else host.decode("latin-1"))
         if name is None or (host is None and self._names is not None):
@@ -78,7 +78,7 @@ class Admission:
     def _is_own(self, origin: str, host: str, name: str) -> bool:
         """Whether a page of this server sent the request.
 
-        A name that was not configured proves nothing: it may be another site's, which now leads here.
+        A name that was not configured proves nothing: it may be another site's that now resolves to this machine.
         """
         if origin not in (f"http://{host}", f"https://{host}"):
             return False
@@ -92,9 +92,9 @@ def admission_for(
     hosts: Iterable[str] = (),
     origins: Iterable[str] = (),
 ) -> Admission:
-    """The admission of a server that should listen on `address`, and is bound to `bound`.
+    """The admission of a server that was asked to listen on `address`, and is bound to `bound`.
 
-    Beyond loopback a server has names that it cannot know, so every host is allowed unless some are listed.
+    Beyond loopback a server cannot know its own names, so every host is allowed unless `hosts` lists some.
     """
     hosts = set(hosts)
     if ANY in hosts or not (hosts or is_loopback(bound)):
@@ -103,7 +103,7 @@ def admission_for(
 
 
 def _checked_name(name: str) -> str:
-    """A host that the server answers to, as `host_in` gives it."""
+    """The name of an allowed host in the form that `host_in` returns. Raises `UsageError`."""
     host = host_in(f"[{name}]") or host_in(name) or (name if is_address(name) else None)
     if host is None:
         raise UsageError(

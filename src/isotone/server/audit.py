@@ -1,11 +1,11 @@
-"""The audit log: who asked for what, from where, and what came of it. One line of JSON for each request.
+"""The audit log (--audit-log): a JSON line for each request with time, key, user, source, action, tables and outcome.
 
     {"time": "2026-01-01T12:00:00.123Z", "key": "ISOT…", "user": "ann", "source": "10.0.0.7", "action": "PutItem",
      "tables": ["Orders"], "outcome": "ok", "status": 200, "error": null}
 
-A line has neither secrets nor values of items: of an error only its name, as messages quote values. It is written when
-the request is answered. If it cannot be, because the disk is full, the request is answered all the same, and the line
-goes to the server's own log as an error: nothing is lost silently. If the file was deleted, a new one is made.
+A line has no secrets and no values of items. Of an error it has only the name, because messages quote values. The line is
+written when the request is answered. If the file cannot be written (the disk is full), the request is answered all the same,
+and the line goes to the server's own log as an error. If the file was deleted, a new one is created.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from isotone.errors import (
 from isotone.output_paths import OutputPath, check_output
 
 STANDARD_OUTPUT: Final = "-"
-_LONGEST: Final = 256  # characters of what a client made up
+_LONGEST: Final = 256  # characters of a text that a client chose
 _REFUSALS: Final = (
     AccessDeniedException,
     ExpiredTokenException,
@@ -50,7 +50,7 @@ log = logging.getLogger("isotone.server")
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One request. `key` is that of the signature, also of a wrong one; `user` is known of a right one only."""
+    """One request. `key` is that of the signature, even of a wrong one; `user` is set only if the signature is right."""
 
     key: str | None = None
     user: str | None = None
@@ -72,14 +72,14 @@ class _AuditLine(msgspec.Struct, frozen=True):
 
 
 def audit_output(target: str | PathLike[str]) -> OutputPath:
-    """An audit log as an output, to which lines are appended; it may be a pipe, or a terminal."""
+    """The `OutputPath` of an audit log: lines are appended to it; it may be a pipe, or a terminal."""
     return OutputPath(
         "--audit-log (audit_log=)", target, may_stream=True, is_appended=True, needs_folder=False
     )
 
 
 class TornLine:
-    """Whether the last line of a log is there in part, so that the next one must begin with a new line."""
+    """Whether the last line of a log is incomplete, so that the next write must begin with a line feed."""
 
     __slots__ = ("_is_there",)
 
@@ -88,7 +88,7 @@ class TornLine:
 
     @property
     def is_there(self) -> bool:
-        """Whether it is."""
+        """Whether the last line is incomplete."""
         return self._is_there[0] != 0
 
     @is_there.setter
@@ -96,7 +96,7 @@ class TornLine:
         self._is_there[0] = is_there
 
     def share(self) -> None:
-        """Let processes that are forked from now on see it, and say it."""
+        """Keep the value in memory that processes share which are forked from now on."""
         self._is_there = mmap.mmap(-1, 1)
 
 
@@ -121,7 +121,7 @@ class AuditLog:
         return os.open(self._target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
     def _ends_within_a_line(self) -> bool:
-        """Whether the file's last line is not whole: an earlier process died, or the disk was full."""
+        """Whether the file's last line is incomplete, because an earlier process died or the disk was full."""
         if self._target == STANDARD_OUTPUT or not Path(self._target).is_file():
             return False
         try:
@@ -131,15 +131,15 @@ class AuditLog:
                 file.seek(-1, os.SEEK_END)
                 return file.read(1) != b"\n"
         except PermissionError:
-            return True  # it can be written and not read: an empty line is better than a torn one
+            return True  # the file can be written but not read: an empty line does no harm
 
     def use(self, torn: TornLine) -> None:
-        """Write with others to the same log, who have torn its last line or not."""
+        """Share the state of the last line with other processes that write to the same log."""
         torn.is_there = torn.is_there or self._torn.is_there
         self._torn = torn
 
     def reopen(self) -> None:
-        """Go on in the file that has the name now: the one until now may have been moved away."""
+        """Open the file by its name again: log rotation may have moved the old one away."""
         try:
             file = self._opened()
         except (OSError, UsageError) as error:
@@ -150,17 +150,17 @@ class AuditLog:
         self._torn.is_there = self._ends_within_a_line()
 
     def _is_deleted(self) -> bool:
-        """Whether nobody will ever read what is written: the file has no name any more."""
+        """Whether the open file was deleted: it has no name any more."""
         is_named = self._file >= 0 and self._target != STANDARD_OUTPUT
         return is_named and not os.fstat(self._file).st_nlink
 
     def close(self) -> None:
-        """Close the file; lines that come later go to the server's log."""
+        """Close the file. Later lines go to the server's log."""
         os.close(self._file)
         self._file = -1
 
     def write(self, entry: AuditEntry, result: bytes | ApiError | ConnectionFailed | int) -> None:
-        """Add a line for a request and its result: an answer, an error, or the status of one that was not read."""
+        """Add a line for a request and its result: a response, an error, or the status of a request that was not decoded."""
         outcome, status, error = _outcome(result)
         line = _AuditLine(
             self._time(),
@@ -176,7 +176,7 @@ class AuditLog:
         self._add(msgspec.json.encode(line) + b"\n")
 
     def _time(self) -> str:
-        """The time in milliseconds; the seconds are formatted once."""
+        """The time with milliseconds; the text of each second is formatted once."""
         milliseconds = int(self._clock.now() * 1000)
         second = milliseconds // 1000
         if second != self._second[0]:
@@ -216,7 +216,7 @@ def _short(text: str | None) -> str | None:
 def _outcome(
     result: bytes | ApiError | ConnectionFailed | int,
 ) -> tuple[str, int, str | None]:
-    """What came of a request in a word, the status of its answer, and the name of the error."""
+    """The outcome (ok, refused, error), the HTTP status, and the name of the error."""
     if isinstance(result, ApiError):
         return "refused" if isinstance(result, _REFUSALS) else "error", result.status, result.code
     if isinstance(result, ConnectionFailed):

@@ -1,8 +1,7 @@
-"""Signatures of requests: reads access key and region, and refuses one that is missing or incomplete.
+"""Parses signatures: access key and region; refuses absent ones (MissingAuthenticationToken, IncompleteSignature).
 
-Without credentials a server does not verify signatures: any access key works. It refuses unsigned and incompletely
-signed requests with AWS's own error messages, so a client that forgets to sign fails here as it would on AWS.
-`signatures` verifies them.
+Without --credentials a server does not verify signatures: any access key works. But it refuses unsigned and incompletely
+signed requests with AWS's error messages, so a client that does not sign fails as it would on AWS. `signatures` verifies.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ QUERY_PARTS: Final = (
 
 
 class Signature(NamedTuple):
-    """The parts of an AWS signature."""
+    """The parts of an AWS signature, from the Authorization header or from the query of a presigned URL."""
 
     access_key: str
     date: str

@@ -1,7 +1,7 @@
-"""Runs one role of a server (front, writer, pages) in a process that the supervisor has forked, until it is told to stop.
+"""The main function of a process that the supervisor forked (--workers): front, writer or pages, until the order to stop.
 
-The signals that a terminal, or a service manager, sends to all processes of a group are left to the supervisor. A process
-without a supervisor has nobody to serve for: it stops as if it were told to.
+It ignores SIGINT, SIGTERM and SIGHUP, which a terminal or a service manager sends to all processes of a group: only the
+supervisor handles them. A process whose supervisor has died stops, too.
 """
 
 from __future__ import annotations
@@ -26,30 +26,35 @@ log = logging.getLogger("isotone.server")
 
 
 class ProcessRole(Protocol):
-    """What a process does, on its event loop."""
+    """The work of a process, on its event loop."""
 
     async def begin(self) -> None:
-        """Serve from now on."""
+        """Start to serve."""
 
-    def obey(self, order: Order) -> None:
-        """Do what the supervisor says, unless it says that the process should stop."""
+    def handle(self, order: Order) -> None:
+        """Execute an order of the supervisor, other than the one to stop."""
 
     async def end(self) -> None:
-        """Finish what was accepted, and close everything."""
+        """Answer accepted requests, and close everything."""
 
 
 def run(
-    let_go: Callable[[], None], make: Callable[[socket.socket], ProcessRole], control: socket.socket
+    close_inherited: Callable[[], None],
+    make: Callable[[socket.socket], ProcessRole],
+    control: socket.socket,
 ) -> NoReturn:
-    """Be a role until the supervisor stops it, and then end the process, which is a fork of the supervisor."""
+    """In a fork of the supervisor: run a role until the order to stop, then end the process.
+
+    `close_inherited` closes the supervisor's files in this process.
+    """
     if sys.platform == "win32":
         raise OSError("a server of several processes needs POSIX")
     status = 1
     try:
-        let_go()
+        close_inherited()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the supervisor obeys them
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         sys.setswitchinterval(SWITCH_INTERVAL)
         control.setblocking(False)
@@ -66,7 +71,7 @@ def run(
 
 
 def _report(control: socket.socket, error: IsotoneError) -> None:
-    """Tell the supervisor why this process could not begin."""
+    """Send the supervisor the error with which this process could not start."""
     if not orders.send(control, orders.FAILED + bytes(frame([failed(0, error)]))):
         log.error("a process of the server has failed: %s", error)
 
@@ -76,20 +81,20 @@ async def _serve(make: Callable[[socket.socket], ProcessRole], control: socket.s
     stopping = asyncio.Event()
     role = make(control)
 
-    def obey() -> None:
+    def handle() -> None:
         for order in orders.received(control):
             if order.kind == orders.STOP:
                 loop.remove_reader(control.fileno())
                 stopping.set()
                 return
             try:
-                role.obey(order)
+                role.handle(order)
             except Exception:
-                log.exception("an order of the supervisor could not be obeyed")
+                log.exception("an order of the supervisor could not be executed")
 
     await role.begin()
-    loop.add_reader(control.fileno(), obey)
+    loop.add_reader(control.fileno(), handle)
     orders.send(control, orders.READY)
-    gc.freeze()  # what is loaded by now stays: a collection need not look at it
+    gc.freeze()  # garbage collections skip the loaded modules
     await stopping.wait()
     await role.end()

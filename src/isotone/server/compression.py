@@ -1,4 +1,4 @@
-"""Compressed bodies: which requests are decompressed, up to which size; which responses are compressed, and how."""
+"""gzip and deflate: decompresses bodies up to 16 MB (Content-Encoding), compresses responses from 4 KB (Accept-Encoding)."""
 
 from __future__ import annotations
 
@@ -10,29 +10,33 @@ from isotone.errors import InternalServerError
 BODY_LIMIT: Final = 16 * 1024 * 1024
 """Bytes of a request body, before and after decompression."""
 COMPRESSED_FROM: Final = 4096
-"""Bytes of a response body; compressing a smaller one costs more than it saves."""
+"""Bytes of a response body. Compressing a smaller one costs more than it saves."""
 
-_PIECE: Final = 64 * 1024  # bytes that are decompressed at once; zlib copies what follows a member
+_PIECE: Final = (
+    64 * 1024
+)  # bytes per call of zlib, which copies the bytes after the end of a gzip member
 _CODINGS: Final = {b"gzip": 31, b"deflate": 15}
-"""The codings of bodies, and zlib's number for each; the better known comes first."""
+"""The supported codings, preferred first, and zlib's `wbits` for each."""
 
 
 def wanted_coding(accepted: bytes) -> bytes:
-    """The coding of ours that a client likes best; b"" if it prefers none."""
+    """The supported coding with the highest weight in an Accept-Encoding header; b"" for no compression."""
     weights: dict[bytes, float] = {}
     for choice in accepted.lower().split(b","):
         coding, _, parameters = choice.partition(b";")
         weights[coding.strip()] = _weight(parameters)
 
-    def liked(coding: bytes) -> float:
+    def preference(coding: bytes) -> float:
         return weights.get(coding, weights.get(b"*", 0.0))
 
-    best = max(_CODINGS, key=liked)  # the first of two that are liked equally
-    return best if liked(best) > 0 and liked(best) >= weights.get(b"identity", 0.0) else b""
+    best = max(_CODINGS, key=preference)  # the first of several with the same weight
+    return (
+        best if preference(best) > 0 and preference(best) >= weights.get(b"identity", 0.0) else b""
+    )
 
 
 def _weight(parameters: bytes) -> float:
-    """The `q` of a choice, which is 1 if it has none."""
+    """The weight `q` of a choice in Accept-Encoding; 1 without one."""
     name, _, text = parameters.replace(b" ", b"").partition(b"=")
     if name != b"q":
         return 1.0
@@ -56,7 +60,7 @@ def decompressed(encoding: bytes, body: bytes) -> bytes:
 
 
 def _inflated(body: bytes, wbits: int) -> bytes:
-    """The content of a compressed body, which may have several members; raises `zlib.error` if it is broken."""
+    """The content of a compressed body of one or more gzip members. Raises `zlib.error` if it is broken."""
     most = BODY_LIMIT + 1
     parts: list[bytes] = []
     size = 0

@@ -1,17 +1,15 @@
-"""One HTTP/1.1 connection: responses in the order of the requests; what is too large, too slow or malformed.
+"""One HTTP/1.1 connection: pipelining, keep-alive, Expect: 100-continue, time-outs (408), size limits (400, 413, 503).
 
-A request for a host that the server does not answer to, or of a web page that may not use it, is refused as soon as
-its head is there (`admission`).
+A request for an unknown host, or of a web page of another origin, is refused once its headers have arrived (`admission`).
 
-States: a connection reads a request, submits it, and writes the response. While a response is outstanding (a
-write waits for its group) or the peer does not read (the transport asked to pause), further pipelined requests
-wait in the backlog, and are then processed in order. Requests that are left after a millisecond also wait, so that other
-connections get their turn. A connection that has sent its last response is *closing*: it
-discards further input, so that the peer can read the response before the socket closes.
+A connection reads a request, submits it, and writes the response. Further pipelined requests wait in the backlog while a
+response is outstanding (a write waits for its commit) or the peer does not read (the transport asked to pause); then they
+are processed in order. Those that are left after a millisecond wait as well, so that other connections get their turn. A
+connection that has sent its last response is *closing*: it discards further input, so that the peer can read the response
+before the socket closes.
 
-Errors stay within their connection: malformed bytes get a 400 and close it, a slow peer gets a 408, and a peer
-that has disconnected is dropped. A head or a body that is too large gets a 400 or a 413; `request` also checks the
-decoded body.
+Errors stay within their connection. Malformed bytes get a 400 and close it; a slow peer gets a 408; a disconnected peer is
+dropped. A head that is too large gets a 400, a body a 413, and a body for which the server has no memory left a 503.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ from isotone.server.compression import BODY_LIMIT
 from isotone.server.dispatcher import LARGE_BODY, Dispatcher, Result
 from isotone.server.metrics import EVERY, Observe
 from isotone.server.monitor import Monitor
-from isotone.server.pages import Visited, Visits
+from isotone.server.pages import PageRequests, RoutedPageRequest
 from isotone.server.request import (
     SINGLE_HEADERS,
     HeaderNames,
@@ -64,24 +62,26 @@ from isotone.server.response import (
     render_result,
 )
 
-if TYPE_CHECKING:  # it is installed, or imported, only where it is wanted
+if TYPE_CHECKING:  # imported only by servers with these options
     from isotone.server.gate import Gate
     from isotone.server.telemetry import Telemetry
 
 HEAD_LIMIT: Final = 16 * 1024  # bytes of request line and headers
-_LARGE_ANSWER: Final = (
-    128 * 1024
-)  # bytes; to compress more takes longer than a turn of the loop may
-_CODED_BODY: Final = 1024  # bytes that become at most a thousand times as many
-_LARGE_LENGTH: Final = 6  # digits of a Content-Length for which the budget of bodies is asked
-_BACKLOG_LIMIT: Final = 32  # pipelined requests beyond which no more are read
-_TURN: Final = 0.001  # seconds after which the pipelined requests of a connection wait for others
-_REFUSED: Final = "refused"  # counts as an action: what was wrong before one was known
+_LARGE_ANSWER: Final = 128 * 1024  # bytes; compressing more would block the event loop for too long
+_CODED_BODY: Final = 1024  # compressed bytes, which decompress to at most a thousand times as many
+_LARGE_LENGTH: Final = 6  # digits of a Content-Length that is checked against the budget of bodies
+_BACKLOG_LIMIT: Final = 32  # pipelined requests; with more, the connection stops reading
+_TURN: Final = (
+    0.001  # seconds; then the pipelined requests of a connection wait for other connections
+)
+_REFUSED: Final = (
+    "refused"  # in metrics, the action of requests that were refused before theirs was known
+)
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
-_NO_PARSER: Final = cast(httptools.HttpRequestParser, None)  # of a connection that is lost
+_NO_PARSER: Final = cast(httptools.HttpRequestParser, None)  # of a lost connection
 
-_Request: TypeAlias = ServiceCall | PlainResponse | HttpRefusal | Visited | Received
+_Request: TypeAlias = ServiceCall | PlainResponse | HttpRefusal | RoutedPageRequest | Received
 
 log = logging.getLogger("isotone.server")
 
@@ -92,8 +92,8 @@ class ConnectionTimeouts(msgspec.Struct, frozen=True):
     head: float = 20.0  # for the headers of a request
     request: float = 120.0  # for a whole request
     idle: float = 300.0  # between two requests
-    stalled: float = 120.0  # for a client that reads nothing of its answer
-    farewell: float = 3.0  # for the client to close once it has the last answer
+    stalled: float = 120.0  # for a client that does not read its response
+    closing: float = 3.0  # for the client to close after the last response
     sweep: float = 1.0
 
 
@@ -127,6 +127,7 @@ class ServerConnection(asyncio.Protocol):
         "_on_lost",
         "_on_made",
         "_outstanding",
+        "_page_requests",
         "_parser",
         "_quiet",
         "_read",
@@ -138,7 +139,6 @@ class ServerConnection(asyncio.Protocol):
         "_turn_ends",
         "_unread",
         "_url",
-        "_visits",
         "on_body",
         "on_url",
     )
@@ -151,7 +151,7 @@ class ServerConnection(asyncio.Protocol):
         on_lost: Callable[[ServerConnection], None],
         monitor: Monitor,
         gate: Gate | None = None,
-        visits: Visits | None = None,
+        page_requests: PageRequests | None = None,
         telemetry: Telemetry | None = None,
     ) -> None:
         self._dispatcher = dispatcher
@@ -161,13 +161,13 @@ class ServerConnection(asyncio.Protocol):
         self._notes: list[Note] = []
         self._admission = admission
         self._known_hosts = admission.known_hosts
-        self._visits = visits
+        self._page_requests = page_requests
         self._on_made = on_made
         self._on_lost = on_lost
         self._monitor = monitor
         self._bodies = monitor.bodies
-        self._held = 0  # bytes of requests that count for the budget of bodies
-        self._counted = 0  # those of the request that is arriving
+        self._held = 0  # bytes of this connection in the budget of bodies
+        self._counted = 0  # of them, bytes of the request that is arriving
         self._observe: Observe = monitor.metrics.observe
         self._requests = monitor.metrics.requests
         self._every = 1 if monitor.metrics.has_access_log else EVERY
@@ -180,18 +180,20 @@ class ServerConnection(asyncio.Protocol):
         self.on_body = self._body.append
         self._header_names: HeaderNames
         self._received = 0  # bytes since the last whole request
-        self._is_large = False  # more than a head has arrived: of a request, or at once
-        self._repeated = 0  # bytes of the head that are not in `_headers`
+        self._is_large = False  # more bytes have arrived than a head may have
+        self._repeated = (
+            0  # bytes of headers that are not in `_headers` because their name is repeated
+        )
         self._in_head = True
-        self._unread = 0  # bytes of answers that the client had not read at the last sweep
-        self._fault: PlainResponse | None = None  # of the headers so far
+        self._unread = 0  # bytes of responses that the client had not read at the last sweep
+        self._fault: PlainResponse | None = None  # why the headers so far are refused
         self._quiet = 0.0  # seconds without activity, counted by the sweep
         self._outstanding: tuple[ResponseStyle, bool, str, float] | None = None
         self._backlog: deque[tuple[_Request, bool]] = deque()
         self._blocked = False
         self._turn_ends = 0.0
-        self._finishing = False  # the next answer is the last one
-        self._head_only = False  # the last answer is that to a HEAD: it has no body
+        self._finishing = False  # the next response is the last one
+        self._head_only = False  # the last request was a HEAD: its response has no body
         self._closing = False
         self._parser = httptools.HttpRequestParser(self)
 
@@ -230,7 +232,7 @@ class ServerConnection(asyncio.Protocol):
             self._check_size()
 
     def eof_received(self) -> bool:
-        """Keep our side open while there are answers to send, which TLS does not allow."""
+        """Keep our side open while there are responses to send; with TLS that is impossible."""
         self._finishing = True
         if not self._transport.can_write_eof():
             return False
@@ -258,7 +260,7 @@ class ServerConnection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._in_head:
-            return  # a trailer, which changes nothing
+            return  # trailers are ignored
         if name in self._headers:
             value = self._joined(name, value)
         self._headers[name] = value
@@ -297,7 +299,7 @@ class ServerConnection(asyncio.Protocol):
             self._transport.write(_CONTINUE)
 
     def _joined(self, name: bytes, value: bytes) -> bytes:
-        """The value of a header that is there again: both, in order, if it may be."""
+        """The value of a repeated header: both values, in order; a fault if it may not be repeated."""
         before = self._headers[name]
         self._repeated += len(name) + 3
         if name.lower() in SINGLE_HEADERS:
@@ -309,7 +311,7 @@ class ServerConnection(asyncio.Protocol):
         return before
 
     def _head_size(self) -> int:
-        """The bytes of the request line and the headers, as they are usually written."""
+        """The bytes of the request line and the headers, assuming the usual spaces."""
         line = len(self._parser.get_method()) + sum(map(len, self._url)) + len(b"  HTTP/1.1\r\n")
         line += self._repeated
         return line + sum(len(name) + len(value) + 4 for name, value in self._headers.items()) + 2
@@ -331,13 +333,13 @@ class ServerConnection(asyncio.Protocol):
         method = parser.get_method()
         if (
             method == b"HEAD"
-        ):  # answered like a GET, and last: an answer without its body needs no bookkeeping then
+        ):  # answered like a GET, as the last request: then only one response can lack its body
             method, self._head_only = b"GET", True
         url = urls[0] if len(urls) == 1 else b"".join(urls)
         body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         request: _Request | None = None
-        if self._visits is not None and not (url == b"/" and method == b"POST"):
-            request = self._visits.visited(method, url, headers, body)
+        if self._page_requests is not None and not (url == b"/" and method == b"POST"):
+            request = self._page_requests.routed(method, url, headers, body)
         if request is None:
             header_names = self._header_names
             if header_names.ordinary and len(body) <= LARGE_BODY and not self._notes:
@@ -363,14 +365,14 @@ class ServerConnection(asyncio.Protocol):
             self._wait_for_turn(request, keep_alive)
 
     def _wait_for_turn(self, request: _Request, keep_alive: bool) -> None:
-        """Start a request, and those after it, when the other connections have had their turn."""
+        """Start a request, and those after it, in the next turn of the event loop."""
         self._backlog.append((request, keep_alive))
         self._loop.call_soon(self._work_off_backlog)
 
     def _read_soon(
         self, received: Received
     ) -> ServiceCall | PlainResponse | HttpRefusal | Received:
-        """What a request is; the request as it arrived if that takes long to find out."""
+        """A request, decoded; as it arrived (`Received`) if decoding takes long."""
         most = _CODED_BODY if received.header_names.is_coded else LARGE_BODY
         if len(received.body) > most:
             return received._replace(headers=dict(received.headers))
@@ -379,7 +381,7 @@ class ServerConnection(asyncio.Protocol):
     def _after_reading(
         self, request: ServiceCall | PlainResponse | HttpRefusal, received: Received
     ) -> ServiceCall | PlainResponse | HttpRefusal:
-        """Count what decompression has added to a body, and let the notes see the request."""
+        """Count the bytes that decompression added to a body, and pass the request to the notes (log, spans)."""
         if type(request) is ServiceCall and not self._count_grown(
             len(request.body) - len(received.body)
         ):
@@ -389,7 +391,7 @@ class ServerConnection(asyncio.Protocol):
         return request
 
     def _read_later(self, received: Received, keep_alive: bool) -> None:
-        """Read a request in the thread for long work, and start it then."""
+        """Decode a request in the thread for long work, and then start it."""
         self._outstanding = ORDINARY, keep_alive, "", perf_counter()
         reading = partial(_read_or_broken, self._read, received)
         self._dispatcher.run_long(reading, partial(self._start_read, received))
@@ -403,7 +405,7 @@ class ServerConnection(asyncio.Protocol):
         if not self._transport.is_closing():
             self._start(self._after_reading(request, received), keep_alive, began)
         if self._outstanding is None:
-            self._go_on()
+            self._continue()
 
     def _decline_upgrade(self, rest: bytes) -> None:
         """Parse the request again without its Upgrade header; the parser stopped before the body."""
@@ -428,7 +430,7 @@ class ServerConnection(asyncio.Protocol):
         return self._finishing and not self._backlog
 
     def _start(self, request: _Request, keep_alive: bool, read_since: float = 0.0) -> None:
-        if self._finishing and not self._backlog:  # the last one
+        if self._finishing and not self._backlog:
             keep_alive = False
         if type(request) is ServiceCall:
             operation, style = request.operation, request.style
@@ -446,23 +448,23 @@ class ServerConnection(asyncio.Protocol):
                     self._monitor.metrics.count_error(operation, result)
                 if style.coding:
                     self._respond(style, result, keep_alive)
-                else:  # without a call of ours: most answers are like this
+                else:  # `_respond`, inlined: most responses come here
                     self._send(render_result(style, result, keep_alive), keep_alive)
         else:
-            self._start_other(request, keep_alive)
+            self._start_page_or_refusal(request, keep_alive)
         if self._held:
             self._release_if_idle()
 
-    def _start_other(self, request: _Request, keep_alive: bool) -> None:
-        """Answer what is no call of the service."""
-        if type(request) is Visited:
-            assert self._visits is not None
+    def _start_page_or_refusal(self, request: _Request, keep_alive: bool) -> None:
+        """Answer a request that is not for the service: a page, or a refusal."""
+        if type(request) is RoutedPageRequest:
+            assert self._page_requests is not None
             self._outstanding = ORDINARY, keep_alive, "", 0.0
-            self._visits.start(request, self._answer_with_page)
+            self._page_requests.start(request, self._answer_with_page)
         elif type(request) is Received:
             self._read_later(request, keep_alive)
         elif request is METRICS or (
-            self._monitor.asks_others and (request is HEALTH or request is HOT_KEYS)
+            self._monitor.asks_all_processes and (request is HEALTH or request is HOT_KEYS)
         ):
             self._outstanding = ORDINARY, keep_alive, "", 0.0
             peer = self._transport.get_extra_info("peername")
@@ -500,10 +502,10 @@ class ServerConnection(asyncio.Protocol):
             log.exception("a request could not be answered")
             self._backlog.clear()
             self._refuse(BROKEN)
-        self._go_on()
+        self._continue()
 
     def _respond(self, style: ResponseStyle, result: Result, keep_alive: bool) -> None:
-        """Send a result. One that takes long to compress is compressed in the thread for long work first."""
+        """Send a result. A large one is compressed in the thread for long work first."""
         if style.coding and type(result) is bytes and len(result) > _LARGE_ANSWER:
             self._outstanding = style, keep_alive, "", 0.0
             rendering = partial(_rendered, style, result, keep_alive)
@@ -523,17 +525,17 @@ class ServerConnection(asyncio.Protocol):
         keep_alive = self._outstanding[1] and not self._is_last()
         self._outstanding = None
         self._send(response, keep_alive)
-        self._go_on()
+        self._continue()
 
-    def _go_on(self) -> None:
-        """Begin with the next request, after one whose answer came later."""
+    def _continue(self) -> None:
+        """Start the next request, after one whose response came later."""
         if self._backlog or self._blocked:
             self._work_off_backlog()
         if self._held:
             self._release_if_idle()
 
     def _send(self, response: bytes, keep_alive: bool) -> None:
-        if not response:  # the answer is lost, by order of a test
+        if not response:  # a test ordered that this response is lost
             self._transport.abort()
         if self._transport.is_closing():
             return
@@ -544,7 +546,7 @@ class ServerConnection(asyncio.Protocol):
             self._end()
 
     def _work_off_backlog(self) -> None:
-        """Start the requests that wait, for one turn."""
+        """Start waiting requests, until the turn of this connection ends."""
         ends = perf_counter() + _TURN
         while self._backlog and self._outstanding is None and not self._blocked:
             request, keep_alive = self._backlog.popleft()
@@ -574,7 +576,7 @@ class ServerConnection(asyncio.Protocol):
             self._count_body()
 
     def _count_body(self) -> None:
-        """Count what has arrived of a large body, or refuse it if the bodies of all connections are too many."""
+        """Count the bytes that arrived of a large body; refuse it if the bodies of all connections exceed the budget."""
         grown = self._received - self._counted
         if not self._bodies.fits(grown):
             return self._refuse_body()
@@ -602,7 +604,7 @@ class ServerConnection(asyncio.Protocol):
         self._monitor.metrics.refused_bodies += 1
 
     def _release_if_idle(self) -> None:
-        """Bodies are held until their requests are answered, not until the client has read the answers."""
+        """Remove the bodies from the budget once their requests are answered, even if the client has not read all."""
         if self._outstanding is None and not self._backlog:
             self._release()
 
@@ -611,7 +613,7 @@ class ServerConnection(asyncio.Protocol):
         self._held = self._counted = 0
 
     def _refuse(self, page: PlainResponse) -> None:
-        """Answer with an error page, after the requests before it, and close. The first refusal counts."""
+        """Answer with an error page, after the requests before it, and close. Only the first refusal is sent."""
         if self._closing:
             return
         self._body.clear()
@@ -633,7 +635,7 @@ class ServerConnection(asyncio.Protocol):
         else:
             self._transport.close()
 
-    def turn_away(self) -> None:
+    def refuse_overload(self) -> None:
         """Answer that there are too many connections, and close."""
         log.warning("a connection was turned away: there are too many")
         self._monitor.metrics.refused_connections += 1
@@ -652,7 +654,7 @@ class ServerConnection(asyncio.Protocol):
     def sweep(self, seconds: float, timeouts: ConnectionTimeouts) -> None:
         """Count time without activity, and close the connection after its time-out.
 
-        A client that reads its answer, however slowly, is active.
+        A client that reads its response, however slowly, is active.
         """
         if self._outstanding is not None:
             return
@@ -665,9 +667,9 @@ class ServerConnection(asyncio.Protocol):
             if self._quiet > timeouts.stalled:
                 self._transport.abort()
         elif self._closing or self._transport.is_closing():
-            if self._unread:  # the client has only just read the rest
+            if self._unread:  # the client has read the rest since the last sweep
                 self._unread, self._quiet = 0, 0.0
-            if self._quiet > timeouts.farewell:
+            if self._quiet > timeouts.closing:
                 self._transport.abort()
         elif self._received:
             if self._quiet > (timeouts.head if self._in_head else timeouts.request):

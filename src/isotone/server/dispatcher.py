@@ -1,15 +1,14 @@
-"""Collects the writes of an event-loop turn into one commit, runs other requests at once, and hands long ones elsewhere.
+"""Executes requests: commits the writes of one event-loop turn together (group commit), runs reads at once.
 
-A write is acknowledged once it is on disk, and a sync costs the same for one write as for a hundred. So all
-writes of items that arrive in one turn of the event loop, on any connection, are committed as one group and
-answered after the commit. While a group commits, the next one accumulates in the socket buffers: the busier the
-server, the larger the groups.
+A write is acknowledged once it is on disk, and a sync costs the same for one write as for a hundred. So all item writes that
+arrive in one turn of the event loop, on any connection, are committed as one group and answered after the commit. While a
+group commits, the next one accumulates in the socket buffers: the busier the server, the larger the groups.
 
-While another process writes to the file, a group waits for it in a thread of its own, and the writes that arrive
-meanwhile wait to be the next group. Reads go on.
+While another process writes to the file, a group waits for it in a thread, and the writes that arrive meanwhile become the
+next group. Reads continue.
 
-What may take long runs in another process (`lanes`), or in a thread where there are none. The service knows it by the
-shape of a request, or raises `TakesLong` before it has done anything.
+Long requests run in another process (`lanes`), or in a thread if there are none. The service recognizes them by their action
+and size, or raises `TakesLong` before it has changed anything.
 """
 
 from __future__ import annotations
@@ -41,16 +40,16 @@ if TYPE_CHECKING:  # most servers have no users
     from isotone.server.policies import PolicyQuery
 
 Result = bytes | ApiError | ConnectionFailed
-"""What a request is answered with. `ConnectionFailed` breaks the connection: a fault that a test ordered."""
+"""The result of a request. `ConnectionFailed` breaks the connection: a fault that a test ordered."""
 
 Results = Sequence[bytes | Exception]
-"""What came of each request of a group; `TakesLong` if it has to be executed elsewhere."""
+"""The result of each request of a group; `TakesLong` for one that must run in a lane or a thread."""
 
-See = Callable[[str, bytes, str], object]
-"""Sees an action, its body and its region before it runs."""
+OnRequest = Callable[[str, bytes, str], object]
+"""Called with the action, the body and the region of a request before it runs."""
 
 Deliver = Callable[[Result], None]
-"""Delivers a result to its connection. It must not raise: the rest of the group waits for it."""
+"""Delivers a result to its connection. It must not raise, because the rest of the group comes after it."""
 
 Requests = Sequence[tuple[str, bytes]]
 """Actions, each with its body."""
@@ -60,11 +59,11 @@ T = TypeVar("T")
 Address = tuple[str, int]
 """The host and the port of a node."""
 
-LARGE_BODY: Final = 64 * 1024  # bytes of a request that take a millisecond to read
-_SHORT_BODY: Final = 1024  # bytes of a request that is not long by its body
+LARGE_BODY: Final = 64 * 1024  # bytes of a body that take a millisecond to decode
+_SHORT_BODY: Final = 1024  # bytes; a request of this size is never long by its body
 _LARGE_GROUP: Final = (
     128 * 1024
-)  # bytes of the writes of a group, beyond which others are served before the next one
+)  # bytes of a group's writes; with more, the rest waits until other requests were served
 
 log = logging.getLogger("isotone.server")
 
@@ -73,7 +72,7 @@ class Service(Protocol):
     """What the server needs from a database; `backends.embedded.Database` implements it."""
 
     def send(self, operation: str, body: bytes, region: str = "") -> bytes:
-        """The answer to a request that is signed for a region."""
+        """The response to a request that is signed for a region."""
 
     def send_many(self, requests: Requests, region: str = "") -> Results:
         """The results of requests to a region, which are committed together."""
@@ -82,31 +81,31 @@ class Service(Protocol):
         """Why the service cannot read or write now; empty if it can."""
 
     def gauges(self) -> Mapping[str, float]:
-        """What the service measures of itself, by the names of Prometheus."""
+        """The service's metrics without labels, by their Prometheus names."""
 
     def measure(self) -> None:
-        """Count from now on what `series` returns."""
+        """Start to count what `series` returns."""
 
     def series(self) -> Iterable[tuple[str, Labels, float]]:
-        """What the service measures of each table, by the names of Prometheus."""
+        """The service's metrics of each table: Prometheus name, labels, value."""
 
     def allow_waiting(self, allowed: bool) -> None:
         """Whether calls of this thread may take long.
 
-        If not, they raise `StorageBusy` at once while another process writes, and `TakesLong` for what computes for long.
+        If not, they raise `StorageBusy` at once while another process writes, and `TakesLong` before a long computation.
         """
 
     def is_grouped(self, operation: str, body: bytes) -> bool: ...
 
     def is_long(self, operation: str, body: bytes) -> bool:
-        """Whether a request takes long by its action and its bytes; others may still turn out to do so."""
+        """Whether a request takes long by its action and its bytes; others may still raise `TakesLong`."""
 
     @property
     def account(self) -> str:
         """The account in ARNs."""
 
     def accesses(self, operation: str, body: bytes, region: str = "") -> Sequence[PolicyQuery]:
-        """What a request to a region needs permission for; raises the service's error for one that cannot be read."""
+        """The permissions that a request to a region needs. Raises the service's error for a malformed request."""
 
     def has_policies(self, operation: str, region: str = "") -> bool:
         """Whether the policy of a resource may forbid a request even to an unlimited user."""
@@ -117,14 +116,14 @@ class Service(Protocol):
 
 
 class FrontService(Service, Protocol):
-    """What one of several processes needs that serve the same file, and of which only one writes."""
+    """What a front needs from its database: only the writer's process may write."""
 
     def is_read(self, operation: str, body: bytes) -> bool:
         """Whether a request changes nothing."""
 
 
 class LongCalls(Protocol):
-    """Runs calls that may take long, elsewhere."""
+    """Runs long calls outside of the event loop's process (`lanes.Lanes`)."""
 
     def run(self, call: ServiceCall, deliver: Deliver) -> None: ...
 
@@ -146,7 +145,7 @@ class Dispatcher:
         self._service = service
         self._nodes = nodes
         self._loop = loop
-        self._see: See | None = None
+        self._on_request: OnRequest | None = None
         self._logs_requests = log.isEnabledFor(logging.DEBUG)
         self._group: list[tuple[ServiceCall, Deliver]] = []
         self._group_size = 0
@@ -158,21 +157,21 @@ class Dispatcher:
         self._may_wait(False)
 
     def use_lanes(self, lanes: LongCalls) -> None:
-        """Hand what may take long to other processes from now on."""
+        """Run long requests in lanes from now on."""
         self._lanes = lanes
 
-    def watch(self, see: See | None) -> None:
-        """Let a function see each request before it runs; None ends it."""
-        self._see = see
+    def watch(self, on_request: OnRequest | None) -> None:
+        """Call a function with each request before it runs; None ends that."""
+        self._on_request = on_request
 
     def run_long(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
         """Call `work`, which must not raise, in the thread for long work; pass what it returns to `then` on the event loop."""
         self._long_work.run(work, then)
 
     def local_nodes(self, own: Address) -> bytes:
-        """The answer to `GET /localnodes`: the nodes of the cluster, or this one alone, in JSON.
+        """The response to `GET /localnodes`: the nodes of the cluster, or this one alone, in JSON.
 
-        As in ScyllaDB's Alternator they are addresses without a port, if all nodes have the same.
+        As in ScyllaDB's Alternator they are addresses without a port; with it if the nodes' ports differ.
         """
         nodes = self._nodes or (own,)
         if all(port == own[1] for _, port in nodes):
@@ -181,11 +180,11 @@ class Dispatcher:
         return msgspec.json.encode([f"{host}:{port}" for host, port in shown])
 
     def submit(self, call: ServiceCall, deliver: Deliver) -> Result | None:
-        """The result of a request; None for a grouped one, whose group passes the result to `deliver`."""
+        """The result of a request; None for a grouped or a long one, whose result is passed to `deliver` later."""
         if self._logs_requests:
             log.debug("%s, %d bytes", call.operation, len(call.body))
-        if self._see is not None:
-            self._see(call.operation, call.body, call.region)
+        if self._on_request is not None:
+            self._on_request(call.operation, call.body, call.region)
         size = len(call.body)
         if size > _SHORT_BODY and self._service.is_long(call.operation, call.body):
             self._do_long(call, deliver)
@@ -220,7 +219,7 @@ class Dispatcher:
         self.run_long(partial(self.run, call), deliver)
 
     def stop(self) -> None:
-        """End the threads and the lanes, which need not finish."""
+        """End the threads and the lanes without waiting for their calls."""
         if self._lanes is not None:
             self._lanes.stop()
         for thread in (self._long_work, self._waiting_calls, self._waiting_groups):
@@ -238,7 +237,7 @@ class Dispatcher:
         self._service.allow_waiting(allowed)
 
     def run_group(self) -> None:
-        """Run the collected writes as one group, and answer them, unless a group before it waits."""
+        """Run the collected writes as one group, and answer them, unless an earlier group is waiting."""
         if self._waiting or not self._group:
             return
         group = self._next_group()
@@ -253,7 +252,7 @@ class Dispatcher:
             self._run_in_region(region, part)
 
     def _next_group(self) -> list[tuple[ServiceCall, Deliver]]:
-        """The collected writes. Those that are too many for this turn of the loop follow in the next one."""
+        """The collected writes, as many as fit into this turn of the event loop; the rest follows in the next one."""
         group = self._group
         if self._group_size <= _LARGE_GROUP or len(group) == 1:
             self._group, self._group_size = [], 0
@@ -274,7 +273,7 @@ class Dispatcher:
             results = self._results(region, requests)
         except StorageBusy:
             self._waiting += 1
-            run = partial(self._results_in_the_end, region, requests)
+            run = partial(self._results_after_waiting, region, requests)
             self._waiting_groups.run(run, partial(self._answer_later, group))
         else:
             self._answer_all(group, results)
@@ -286,7 +285,7 @@ class Dispatcher:
         self.run_group()
 
     def _answer_all(self, group: list[tuple[ServiceCall, Deliver]], results: Results) -> None:
-        """Answer a group, but for the requests that take long: they are executed now."""
+        """Answer a group. Its long requests, which it has not executed, start now."""
         for (call, deliver), result in zip(group, results, strict=True):
             if isinstance(result, bytes):
                 deliver(result)
@@ -295,7 +294,7 @@ class Dispatcher:
             else:
                 deliver(logged_failure(result, call.operation))
 
-    def _results_in_the_end(self, region: str, requests: Requests) -> Results:
+    def _results_after_waiting(self, region: str, requests: Requests) -> Results:
         try:
             return self._results(region, requests)
         except StorageBusy as error:
@@ -307,7 +306,7 @@ class Dispatcher:
             return self._service.send_many(requests, region)
         except StorageBusy:
             raise
-        except Exception as error:  # noqa: BLE001 - what was committed is unknown, so all requests fail
+        except Exception as error:  # noqa: BLE001 - it is unknown what was committed, so all requests fail
             return _all_failed(requests, error)
 
 
@@ -317,9 +316,9 @@ def _all_failed(requests: Requests, error: Exception) -> Sequence[Result]:
 
 
 class Thread(Generic[T]):
-    """A thread that runs calls, one after the other, and answers them on the event loop.
+    """A thread that runs calls one after the other, and passes their results on, on the event loop.
 
-    The end of the process waits for the call that it runs, but not for long.
+    The interpreter's exit waits for the running call, but not for long.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, name: str) -> None:
@@ -336,7 +335,7 @@ class Thread(Generic[T]):
             Daemon(self._work, self._name, end=self.stop)
 
     def stop(self) -> None:
-        """End the thread after the call that it runs; those that wait are forgotten."""
+        """End the thread after its current call; drop the calls that wait."""
         with contextlib.suppress(Empty):
             while True:
                 self._calls.get_nowait()
@@ -348,19 +347,19 @@ class Thread(Generic[T]):
             result = call()
             with contextlib.suppress(RuntimeError):  # the loop has been closed
                 self._loop.call_soon_threadsafe(answer, result)
-            del entry, call, answer, result  # or it would hold them until the next call
+            del entry, call, answer, result  # frees them before the next call arrives
 
 
 class ThreadedDispatcher(Dispatcher):
-    """Runs each call in a thread, so that one which waits delays no other."""
+    """Runs each call in a thread, for services that wait (`threaded`): no call delays another."""
 
     def _may_wait(self, allowed: bool) -> None:
-        """Do nothing: its calls run in threads, which wait."""
+        """Do nothing: its calls run in threads, which may wait."""
 
     def submit(self, call: ServiceCall, deliver: Deliver) -> Result | None:
         """None: the answer comes later."""
-        if self._see is not None:
-            self._see(call.operation, call.body, call.region)
+        if self._on_request is not None:
+            self._on_request(call.operation, call.body, call.region)
         self._loop.run_in_executor(None, self._run_and_answer, call, deliver)
         return None
 
@@ -369,9 +368,9 @@ class ThreadedDispatcher(Dispatcher):
 
 
 def logged_failure(error: Exception, operation: str) -> ApiError | ConnectionFailed:
-    """What a request is answered with that has failed. A failure of the server's leaves a log line.
+    """The API error for the exception of a request. Failures of the server are logged.
 
-    The message of an `IsotoneError` (a full disk) is passed on, but nothing of an unexpected error.
+    The client gets the message of an `IsotoneError` (a full disk), but nothing of an unexpected exception.
     """
     if isinstance(error, ApiError | ConnectionFailed):
         if isinstance(error, ApiError) and error.status >= 500:

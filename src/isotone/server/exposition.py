@@ -1,6 +1,6 @@
-"""Metrics as families of samples, and the text form of Prometheus (version 0.0.4) for them.
+"""The text of `/metrics` in Prometheus's format (0.0.4), and `MetricFamily`: one metric with its samples.
 
-All exporters start from these families: `/metrics` writes them as text, `telemetry` passes them to OpenTelemetry.
+All exporters start from metric families: `/metrics` formats them as text, `telemetry` exports them to OpenTelemetry.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class MetricFamily(NamedTuple):
 
 
 def text(families: Iterable[MetricFamily]) -> bytes:
-    """The families as Prometheus reads them; one without values is announced all the same."""
+    """The families in Prometheus's text format. A family without samples has its HELP and TYPE lines only."""
     lines: list[str] = []
     for family in families:
         lines.append(f"# HELP {family.name} {family.help.translate(_HELP_ESCAPES)}")

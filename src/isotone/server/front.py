@@ -1,7 +1,7 @@
-"""A front: one of the processes that speak HTTP for a file. It reads, and hands everything else to the writer.
+"""A front (--workers): a process that speaks HTTP and executes reads. It sends all other requests to the writer.
 
-It is the `Listener` of a server that is one process, with three parts of its own: connections come from the supervisor, a
-request that is not known to read only goes to the writer, and what operators ask is answered by the writer for all fronts.
+A front is the `Listener` of a server of one process, with three differences: the supervisor accepts its connections,
+requests that may write go to the writer, and the writer makes `/healthz`, `/metrics` and `/hotkeys` for the whole server.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, Unpack
 
 from isotone.errors import InternalServerError
 from isotone.server import process_control as orders
-from isotone.server import writer as of_writer
 from isotone.server.connection import ServerConnection
 from isotone.server.dispatcher import Deliver, Dispatcher, FrontService, Result, Service
 from isotone.server.exposition import MetricFamily
@@ -22,10 +21,16 @@ from isotone.server.gathering import packed, unpacked
 from isotone.server.listener import Listener, ServerOptions, admission_of
 from isotone.server.monitor import BODY_BUDGET, Monitor, health_page, hot_keys_page, metrics_page
 from isotone.server.pages import Pages
-from isotone.server.pages_process import passed_on
+from isotone.server.pages_process import forwarded
 from isotone.server.process_channel import Channel, Link, Outcome
 from isotone.server.process_control import Order
-from isotone.server.process_messages import Request
+from isotone.server.process_messages import (
+    HEALTH_PATH,
+    HOT_KEYS_PATH,
+    METRICS_PATH,
+    WITH_TABLES,
+    Request,
+)
 from isotone.server.request import ServiceCall
 from isotone.server.response import BROKEN, HEALTH, HOT_KEYS, NOT_FOUND, PlainResponse
 from isotone.server.shared_counts import SharedBodies, SharedCounts
@@ -34,7 +39,7 @@ log = logging.getLogger("isotone.server")
 
 
 class FrontDispatcher(Dispatcher):
-    """Runs what is known to read only; everything else is the writer's, or all requests are."""
+    """Executes reads, and sends all other requests to the writer; without `reads` it sends all."""
 
     def __init__(self, service: FrontService, *rest: Any, link: Link, reads: bool) -> None:
         super().__init__(service, *rest)
@@ -42,11 +47,11 @@ class FrontDispatcher(Dispatcher):
         self._is_read = service.is_read if reads else _never
 
     def submit(self, call: ServiceCall, deliver: Deliver) -> Result | None:
-        """The result of a read; None for a request of the writer, whose answer comes later."""
+        """The result of a read; None for a request sent to the writer, whose result `deliver` gets later."""
         if self._is_read(call.operation, call.body):
             return super().submit(call, deliver)
-        if self._see is not None:
-            self._see(call.operation, call.body, call.region)
+        if self._on_request is not None:
+            self._on_request(call.operation, call.body, call.region)
         self._link.ask(call.operation, call.body, call.region, deliver)
         return None
 
@@ -56,9 +61,9 @@ def _never(operation: str, body: bytes) -> bool:
 
 
 class FrontMonitor(Monitor):
-    """The counts of a front. Its pages are made by the writer, which asks all fronts."""
+    """The counts of a front. The writer makes its pages, from the counts of all fronts."""
 
-    asks_others = True
+    asks_all_processes = True
 
     def __init__(self, *rest: Any, link: Link, bodies: SharedBodies, **options: Any) -> None:
         super().__init__(*rest, **options)
@@ -74,12 +79,12 @@ class FrontMonitor(Monitor):
         elif request is HEALTH and not self._link.is_open:
             answer(health_page("the process that writes is being replaced"))
         elif request is HEALTH:
-            self._ask(of_writer.HEALTH, b"", answer, lambda text: health_page(text.decode()))
+            self._ask(HEALTH_PATH, b"", answer, lambda text: health_page(text.decode()))
         elif request is HOT_KEYS:
-            self._ask(of_writer.HOT_KEYS, b"", answer, hot_keys_page)
+            self._ask(HOT_KEYS_PATH, b"", answer, hot_keys_page)
         else:
-            body = of_writer.WITH_TABLES if self.names_tables else b""
-            self._ask(of_writer.METRICS, body, answer, lambda found: metrics_page(unpacked(found)))
+            body = WITH_TABLES if self.names_tables else b""
+            self._ask(METRICS_PATH, body, answer, lambda found: metrics_page(unpacked(found)))
 
     def _ask(
         self,
@@ -93,9 +98,9 @@ class FrontMonitor(Monitor):
 
         self._link.ask(path, body, "", take)
 
-    def tell(self, channel: Channel, request: Request) -> None:
-        """Answer the writer, which adds up what all fronts know."""
-        if request.operation == of_writer.HOT_KEYS:
+    def answer_writer(self, channel: Channel, request: Request) -> None:
+        """Answer the writer with this front's hot keys or metrics."""
+        if request.operation == HOT_KEYS_PATH:
             hot_keys = self.hot_keys
             error = InternalServerError("this server counts no keys")
             channel.answer(request.number, error if hot_keys is None else hot_keys.json())
@@ -120,7 +125,7 @@ class FrontListener(Listener):
         self._number = number
         self._counts = counts
         self._front_service = service
-        self.link = Link(self._tell)
+        self.link = Link(self._answer_writer)
         self._arriving: set[asyncio.Task[Any]] = set()
         super().__init__(service, **options)
         if self._gate is not None:
@@ -153,18 +158,18 @@ class FrontListener(Listener):
         )
 
     def begin(self, host: str, listening: socket.socket) -> None:
-        """Answer the connections that `take` gets, which were made to a socket of the supervisor."""
+        """Start to serve the connections that `take` gets. `listening` is the supervisor's socket."""
         self._admission = admission_of(host, listening, self._options)
         self._begin(listening)
 
     def take(self, connection: socket.socket) -> None:
         """Serve a connection of a client."""
         connection.setblocking(False)
-        task = self._loop.create_task(self._adopt(connection))
+        task = self._loop.create_task(self._establish(connection))
         self._arriving.add(task)
         task.add_done_callback(self._arriving.discard)
 
-    async def _adopt(self, connection: socket.socket) -> None:
+    async def _establish(self, connection: socket.socket) -> None:
         is_secure = self._certificate is not None
         try:
             await self._loop.connect_accepted_socket(
@@ -173,24 +178,24 @@ class FrontListener(Listener):
                 ssl=self._certificate,
                 ssl_handshake_timeout=self._timeouts.head if is_secure else None,
             )
-        except OSError as error:  # also of a handshake
+        except OSError as error:  # also an ssl.SSLError of the handshake
             self._counts.end(self._number)
             log.debug("a connection could not be established: %s", error)
 
     def _is_full(self) -> bool:
         return self._counts.all_served() >= self._most_connections
 
-    def _welcome(self, connection: ServerConnection) -> None:
-        super()._welcome(connection)
+    def _connected(self, connection: ServerConnection) -> None:
+        super()._connected(connection)
         self._counts.set_served(self._number, len(self._connections))
 
-    def _farewell(self, connection: ServerConnection) -> None:
-        super()._farewell(connection)
+    def _disconnected(self, connection: ServerConnection) -> None:
+        super()._disconnected(connection)
         self._counts.set_served(self._number, len(self._connections))
         self._counts.end(self._number)
 
-    def _tell(self, channel: Channel, request: Request) -> None:
-        self._own_monitor.tell(channel, request)
+    def _answer_writer(self, channel: Channel, request: Request) -> None:
+        self._own_monitor.answer_writer(channel, request)
 
     async def stop(self, *grace: float) -> None:
         """Answer received requests, and close every connection and the channel."""
@@ -199,15 +204,15 @@ class FrontListener(Listener):
 
 
 class Services(NamedTuple):
-    """What opens the file, once in each process: a front and a writer, and the pages if there are any."""
+    """Open the database in a new process: in a front, in the writer, and in the process with the pages if there is one."""
 
     front: Callable[[], FrontService]
     writer: Callable[[], Service]
     pages: Callable[[FrontService], Pages] | None = None
 
 
-class Shared(NamedTuple):
-    """What all fronts have from the supervisor."""
+class SharedSettings(NamedTuple):
+    """What the supervisor passes to every process that it forks."""
 
     services: Services
     counts: SharedCounts
@@ -220,7 +225,7 @@ class FrontProcess:
     """The role of a front."""
 
     def __init__(
-        self, shared: Shared, number: int, end: socket.socket, control: socket.socket
+        self, shared: SharedSettings, number: int, end: socket.socket, control: socket.socket
     ) -> None:
         self._shared = shared
         self._end = end
@@ -229,7 +234,7 @@ class FrontProcess:
         self._pages = Link(lambda *_: None, lambda: orders.send(control, orders.PAGES))
         options = shared.options.copy()
         if shared.services.pages is not None:
-            options["pages"] = passed_on(shared.services.pages(service), self._pages)
+            options["pages"] = forwarded(shared.services.pages(service), self._pages)
         self._listener = FrontListener(service, number, shared.counts, **options)
         self._connecting: set[asyncio.Task[None]] = set()
 
@@ -238,7 +243,7 @@ class FrontProcess:
         self._listener.begin(self._shared.host, self._shared.listening)
         self._shared.listening.close()
 
-    def obey(self, order: Order) -> None:
+    def handle(self, order: Order) -> None:
         if order.kind == orders.RELOAD:
             self._listener.reload()
         elif order.end is None:

@@ -1,8 +1,8 @@
-"""Checks users before the dispatcher runs a request, writes the audit log, and reloads users.
+"""With --credentials or --audit-log: authenticates and authorizes each request before the dispatcher, and logs it.
 
-With credentials it verifies each signature, and checks what its user may do: what it refuses is not decompressed, not
-decoded, and reaches no database. What takes long to ask is asked in the thread for long work. A server with neither
-credentials nor an audit log has no gate.
+With credentials it verifies the signature before the body is decompressed or decoded, and the permissions before the
+dispatcher sees the request. Permissions that take long to look up are looked up in the thread for long work. SIGHUP reloads
+the users. A server with neither credentials nor an audit log has no gate.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ log = logging.getLogger("isotone.server")
 
 
 class Authenticator:
-    """The users of a credentials file: whose requests they are, and what they may do."""
+    """Authenticates requests by the users of a credentials file, and checks the users' permissions."""
 
     def __init__(self, credentials: str | PathLike[str], clock: Clock) -> None:
         self._credentials = credentials
@@ -67,7 +67,7 @@ class Authenticator:
         self._verifier = Verifier(self._users.find_key, clock)
 
     def reload(self) -> None:
-        """Read the credentials again; those that are in use stay if the file is broken."""
+        """Read the credentials again. If the file is broken, the old ones stay in use."""
         try:
             self._users, self._permissions = _loaded(self._credentials)
         except (UsageError, OSError) as error:
@@ -85,7 +85,7 @@ class Authenticator:
         headers: dict[bytes, bytes],
         body: bytes,
     ) -> tuple[Caller, str, bytes]:
-        """Who sent a request, its region, and its body without signatures. Raises the service's error."""
+        """The caller of a request, its region, and its body without chunk signatures. Raises the service's error."""
         found = self._verifier.verify(method, url, headers, body, secure=secure)
         if found.in_chunks:
             codings = headers.get(b"content-encoding", b"").lower().split(b",")
@@ -95,13 +95,13 @@ class Authenticator:
         return caller, found.region, found.body
 
     def needs_check(self, caller: Caller | None) -> bool:
-        """Whether what a caller may do is limited. Raises the service's error for an unknown user."""
+        """Whether a caller's permissions are limited. Raises the service's error for an unknown user."""
         if caller is None or caller.user not in self._permissions:  # removed meanwhile
             raise UnrecognizedClientException(UNKNOWN_KEY)
         return not self._permissions[caller.user].are_all
 
     def check(self, call: ServiceCall, account: str, needed: Sequence[PolicyQuery]) -> None:
-        """Raise the service's error if the user may not do what a request asks for."""
+        """Raise the service's error if the user lacks a permission that a request needs."""
         caller = call.caller
         assert caller is not None
         assert caller.user is not None
@@ -118,14 +118,14 @@ class Authenticator:
 
 
 class Permit(NamedTuple):
-    """What a request needs permission for, if that was looked up, and the error if its user lacks it."""
+    """The permissions that a request needs, if they were looked up, and the error if its user lacks one."""
 
     needed: Sequence[PolicyQuery] = ()
     refused: ApiError | ConnectionFailed | None = None
 
 
 class Gate:
-    """Stands before a dispatcher; for one event loop."""
+    """Takes requests in place of a dispatcher, and passes on those that it does not refuse; for one event loop."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class Gate:
             self._audit.reopen()
 
     def share_log(self, torn: TornLine) -> None:
-        """Write to the audit log with other processes."""
+        """Share the audit log with other processes."""
         if self._audit is not None:
             self._audit.use(torn)
 
@@ -159,14 +159,14 @@ class Gate:
     # Reading
 
     def reader(self, transport: asyncio.BaseTransport) -> Read:
-        """What reads the requests of a connection."""
+        """The function that decodes the requests of a connection."""
         if self._authenticator is None:
             return read
         verify = partial(self._authenticator.verified, _source(transport), _is_secure(transport))
         return partial(read_verified, verify=verify)
 
     def notes(self, transport: asyncio.BaseTransport) -> list[Note]:
-        """What sees the requests of a connection that were read, for the audit log if there is one."""
+        """The functions that see each decoded request of a connection: one for the audit log, if there is one."""
         if self._audit is None:
             return []
         return [partial(self._note, self._audit, _source(transport), _is_secure(transport))]
@@ -179,7 +179,7 @@ class Gate:
         request: ServiceCall | PlainResponse | HttpRefusal,
         received: Received,
     ) -> ServiceCall | PlainResponse | HttpRefusal:
-        """Note whose a request claims to be that nobody verifies; what is refused already leaves its line now."""
+        """Add the claimed access key to a request that is not verified; log a request that was refused already."""
         if type(request) is ServiceCall:
             if request.caller is not None:
                 return request
@@ -198,20 +198,22 @@ class Gate:
         return request
 
     def refused(self, transport: asyncio.BaseTransport, page: PlainResponse) -> None:
-        """A request was refused before it was read."""
+        """Log a request that was refused before it was decoded."""
         if self._audit is not None:
             self._audit.write(AuditEntry(source=_source(transport)), page.status)
 
-    # As a dispatcher
+    # The methods of a dispatcher
 
     def submit(self, call: ServiceCall, deliver: Deliver) -> Result | None:
-        """The result of a request, as `Dispatcher.submit` returns it; the service's error if its user may not do it."""
+        """The result of a request, as `Dispatcher.submit` returns it; the service's error if its user lacks permission."""
         try:
             needs_check = self._needs_check(call)
         except ApiError as error:
-            return self._go_on(call, deliver, Permit(refused=error))
-        except Exception as error:  # noqa: BLE001 - an error must not end the connection, nor let anybody in
-            return self._go_on(call, deliver, Permit(refused=logged_failure(error, call.operation)))
+            return self._submit_or_refuse(call, deliver, Permit(refused=error))
+        except Exception as error:  # noqa: BLE001 - an error must neither end the connection nor grant access
+            return self._submit_or_refuse(
+                call, deliver, Permit(refused=logged_failure(error, call.operation))
+            )
         if not needs_check and self._audit is None:
             return self._dispatcher.submit(call, deliver)
         if not self._service.is_long(call.operation, call.body):
@@ -220,9 +222,9 @@ class Gate:
             except TakesLong:
                 pass
             else:
-                return self._go_on(call, deliver, permit)
+                return self._submit_or_refuse(call, deliver, permit)
         look_up = partial(self._permit, call, needs_check)
-        self._dispatcher.run_long(look_up, partial(self._go_on_later, call, deliver))
+        self._dispatcher.run_long(look_up, partial(self._submit_or_refuse_later, call, deliver))
         return None
 
     def _needs_check(self, call: ServiceCall) -> bool:
@@ -233,7 +235,7 @@ class Gate:
         )
 
     def _permit(self, call: ServiceCall, needs_check: bool) -> Permit:
-        """What a request needs permission for, and whether its user has it. Raises `TakesLong` if that does."""
+        """The permissions that a request needs, and whether its user has them. Raises `TakesLong` if that takes long."""
         needed: Sequence[PolicyQuery] = ()
         refused: ApiError | ConnectionFailed | None = None
         try:
@@ -242,15 +244,17 @@ class Gate:
                 self._authenticator.check(call, self._service.account, needed)
         except TakesLong:
             raise
-        except ApiError as error:  # also of a request that cannot be read, and so does nothing
+        except ApiError as error:  # also for a malformed request, which needs no permission to fail
             refused = error
         except Exception as error:  # noqa: BLE001 - as in `submit`
             refused = logged_failure(error, call.operation)
-        # For the log alone it was only looked up: the service answers, with the error in its own words.
+        # For the audit log alone, an error here does not matter: the service reports its own.
         return Permit(needed, refused if needs_check else None)
 
-    def _go_on(self, call: ServiceCall, deliver: Deliver, permit: Permit) -> Result | None:
-        """Submit a request whose permit is known, or refuse it."""
+    def _submit_or_refuse(
+        self, call: ServiceCall, deliver: Deliver, permit: Permit
+    ) -> Result | None:
+        """Submit a request, or refuse it, and log the result."""
         if self._audit is None:
             return permit.refused or self._dispatcher.submit(call, deliver)
         caller = call.caller
@@ -269,8 +273,8 @@ class Gate:
             self._audit.write(entry, result)
         return result
 
-    def _go_on_later(self, call: ServiceCall, deliver: Deliver, permit: Permit) -> None:
-        result = self._go_on(call, deliver, permit)
+    def _submit_or_refuse_later(self, call: ServiceCall, deliver: Deliver, permit: Permit) -> None:
+        result = self._submit_or_refuse(call, deliver, permit)
         if result is not None:
             deliver(result)
 
@@ -296,14 +300,14 @@ def _source(transport: asyncio.BaseTransport) -> str:
 
 
 def _claimed_key(headers: Mapping[bytes, bytes], url: bytes) -> str | None:
-    """The access key id of a signature, right or wrong."""
+    """The access key id in a signature, whether the signature is right or wrong."""
     lowered = by_lower_name(headers)
     signature = None if lowered is None else parse_signature(lowered, url.partition(b"?")[2])
     return None if signature is None else signature.access_key
 
 
 def _loaded(credentials: str | PathLike[str]) -> tuple[Users, dict[str | None, Permissions]]:
-    """The users of a file, and what each may do."""
+    """The users of a credentials file, and the permissions of each."""
     users = read_users(credentials)
     for name, user in users.by_name.items():
         check_user(name, user)

@@ -1,7 +1,7 @@
-"""What the processes of a server count, added up: metrics and hot keys.
+"""With --workers: adds up the metrics (`/metrics`) and hot keys (`/hotkeys`) of all processes of a server.
 
-Counters and histograms are sums. So are gauges of what each process has for itself: connections, bodies, memory. What all see
-of the same file is the same, and the largest is shown. Only the writer reads streams, so their lag is the writer's.
+Counters, histograms and gauges of a process's own (connections, bodies, memory) are summed. Gauges of the shared file, such
+as its size, are the largest value of any process. Stream lag is the writer's, because only the writer reads streams.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _SAME_FOR_ALL: Final = frozenset(
 _OF_THE_WRITER: Final = frozenset(["isotone_stream_lag_seconds"])
 
 packed: Final = msgspec.msgpack.Encoder().encode
-"""Families as bytes for another process."""
+"""Encodes metric families for another process."""
 unpacked: Final = msgspec.msgpack.Decoder(list[MetricFamily]).decode
 
 
 class Gathering:
-    """Waits for the parts of several processes; a process that has ended has none."""
+    """Collects the answers of `number` processes, and passes them to `then`. A process that has ended has no answer."""
 
     def __init__(self, number: int, then: Callable[[list[bytes]], object]) -> None:
         self._missing = number
@@ -41,7 +41,7 @@ class Gathering:
             then([])
 
     def take(self, part: object) -> None:
-        """One more process has answered, or has ended. After the last one, pass on what there is."""
+        """Take the answer of one process, or the error of one that has ended; after the last, call `then`."""
         self._missing -= 1
         if isinstance(part, bytes):
             self._parts.append(part)
@@ -52,7 +52,7 @@ class Gathering:
 def all_families(
     of_writer: Iterable[MetricFamily], of_fronts: Sequence[bytes]
 ) -> list[MetricFamily]:
-    """The metrics of a server: those of its writer and, `packed`, those of its fronts."""
+    """The metrics of a server, from those of its writer and the `packed` ones of its fronts."""
     families = {family.name: family for family in of_writer}
     values = {name: _by_series(family) for name, family in families.items()}
     for part in of_fronts:
@@ -92,7 +92,7 @@ class _HotKeys(msgspec.Struct):
 
 
 def all_hot_keys(parts: Sequence[bytes]) -> bytes:
-    """The keys that all fronts together use most, in JSON like those of each."""
+    """The most used keys of all fronts, from the `/hotkeys` JSON of each and in the same form."""
     known: dict[tuple[str, str], _Key] = {}
     every = [msgspec.json.decode(part, type=_HotKeys) for part in parts]
     for each in every:

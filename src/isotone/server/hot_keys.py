@@ -1,8 +1,8 @@
-"""Which partition keys are read and written most: a sample of the requests, while somebody asks for it.
+"""`/hotkeys`: which partition keys are read and written most, counted from a sample of requests while it is polled.
 
-Nothing is counted until `GET /hotkeys` is asked, and counting ends when nobody has asked for a while; a server that is not
-asked pays nothing. A look at a request decodes it a second time, so only some are looked at: all of a quiet server's,
-and one of n of a busy one, by chance, where each stands for n. Requests that take long to decode are left out.
+Counting begins with a `GET /hotkeys` and ends 15 seconds after the last one, so it costs nothing otherwise. Finding a
+request's keys decodes it a second time, so a busy server samples: one request in n, at random, counts n times. Requests
+that take long to decode are not counted.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Final, Protocol
 import msgspec
 
 from isotone.errors import IsotoneError
-from isotone.server.dispatcher import LARGE_BODY, See
+from isotone.server.dispatcher import LARGE_BODY, OnRequest
 
 if TYPE_CHECKING:  # most servers have no users
     from isotone.server.policies import PolicyQuery
 
-_PATIENCE: Final = 15.0  # seconds without a question after which nothing is counted any more
-_LOOKS: Final = 250  # requests of a second that are looked at, about
-_MOST_KEYS: Final = 4096  # that are counted at once; the rarest are forgotten
+_STOPS_AFTER: Final = 15.0  # seconds without a GET /hotkeys until counting ends
+_SAMPLED_PER_SECOND: Final = 250  # requests, roughly
+_MOST_KEYS: Final = 4096  # keys with counts; beyond them, the rarer half is dropped
 SHOWN: Final = 200
 _WRITES: Final = ("Put", "Update", "Delete", "BatchWrite", "PartiQLInsert", "PartiQLUpdate", "PartiQLDelete")  # fmt: skip
 
 
 class KeyLookup(Protocol):
-    """What knows the keys of a request: the service of the server."""
+    """What hot keys need from the server's service: the keys of a request."""
 
     def accesses(self, operation: str, body: bytes, region: str = "") -> Sequence[PolicyQuery]: ...
 
@@ -36,34 +36,34 @@ class KeyLookup(Protocol):
 
 
 class HotKeys:
-    """The counts of one server. `watch` makes the server show its requests, or ends that with None."""
+    """The counts of one server. `watch(function)` makes the server call it with each request; `watch(None)` ends that."""
 
-    def __init__(self, service: KeyLookup, watch: Callable[[See | None], None]) -> None:
+    def __init__(self, service: KeyLookup, watch: Callable[[OnRequest | None], None]) -> None:
         self._service = service
         self._watch = watch
-        self._until = 0.0  # when watching ends
+        self._until = 0.0  # when counting ends
         self._reset()
 
     def _reset(self) -> None:
         self._began = time.monotonic()
         self._counts: dict[tuple[str, str], list[int]] = {}
-        self._requests = self._looked_at = 0
+        self._requests = self._sampled = 0
         self._second = self._in_second = 0
         self._every = 1
 
     def json(self) -> bytes:
-        """What was counted since the first question, the most used keys first; begins to count."""
+        """The counts since the first call, the most used keys first. The first call starts the counting."""
         now = time.monotonic()
         if now > self._until:
             self._reset()
-            self._watch(self._see)
-        self._until = now + _PATIENCE
+            self._watch(self._on_request)
+        self._until = now + _STOPS_AFTER
         used = sorted(self._counts.items(), key=lambda each: -sum(each[1]))[:SHOWN]
         return msgspec.json.encode(
             {
                 "seconds": round(now - self._began, 3),
                 "requests": self._requests,
-                "looked_at": self._looked_at,
+                "looked_at": self._sampled,
                 "keys": [
                     {"table": table, "key": key, "reads": reads, "writes": writes}
                     for (table, key), (reads, writes) in used
@@ -71,15 +71,15 @@ class HotKeys:
             }
         )
 
-    def _see(self, operation: str, body: bytes, region: str) -> None:
-        """Count a request, or end."""
+    def _on_request(self, operation: str, body: bytes, region: str) -> None:
+        """Count a request if it is sampled; stop if nobody has polled for a while."""
         now = time.monotonic()
         if now > self._until:
             self._watch(None)
             return
         self._requests += 1
         if int(now) != self._second:
-            self._every = max(1, self._in_second // _LOOKS)
+            self._every = max(1, self._in_second // _SAMPLED_PER_SECOND)
             self._second, self._in_second = int(now), 0
         self._in_second += 1
         if (
@@ -87,20 +87,20 @@ class HotKeys:
             and len(body) <= LARGE_BODY
             and not self._service.is_long(operation, body)
         ):
-            self._looked_at += 1
-            self._look(operation, body, region)
+            self._sampled += 1
+            self._count_keys(operation, body, region)
 
-    def _look(self, operation: str, body: bytes, region: str) -> None:
+    def _count_keys(self, operation: str, body: bytes, region: str) -> None:
         try:
             for access in self._service.accesses(operation, body, region):
-                place = 1 if access.action.startswith(_WRITES) else 0
+                column = 1 if access.action.startswith(_WRITES) else 0
                 _, _, name = access.resource.partition(":table/")
                 for key in access.values("leadingkeys") or ():
-                    self._count((name, key), place)
+                    self._count((name, key), column)
         except (IsotoneError, KeyError, ValueError, TypeError):
-            return  # it takes long, or is answered with its fault
+            return  # the request takes long, or is invalid
 
-    def _count(self, key: tuple[str, str], place: int) -> None:
+    def _count(self, key: tuple[str, str], column: int) -> None:
         counts = self._counts.get(key)
         if counts is None:
             if len(self._counts) >= _MOST_KEYS:
@@ -108,4 +108,4 @@ class HotKeys:
                 for each in rare[: _MOST_KEYS // 2]:
                     del self._counts[each]
             counts = self._counts[key] = [0, 0]
-        counts[place] += self._every
+        counts[column] += self._every

@@ -1,13 +1,13 @@
-"""A lane: a process, forked by the keeper, that executes long requests one at a time.
+"""A lane: a process that executes long requests one at a time; and the keeper, the program that forks lanes.
 
-    server ── control ──> keeper            started with the first long request, ended with the last lane
+    server ── control ──> keeper            starts with the first long request, ends with the last lane
        │                    │ forks
-       └──── a channel ──> lane             opens the database for itself
+       └──── a channel ──> lane             opens the database itself
 
 A lane must not be forked from a process that has the file open, because SQLite's locks belong to a process, nor from one
-with threads. So the keeper is a program of its own, which has imported everything and has nothing open: a lane costs some
-milliseconds and the memory that it writes to. A lane ends with its channel, and the keeper with the server, even if that
-was killed.
+with threads. So the keeper is a program of its own that has imported everything and opened nothing: a fork of it costs some
+milliseconds, and the memory that the lane writes to. A lane ends when its channel closes, and the keeper when the server
+ends, even if the server was killed.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from isotone.server.process_messages import (
 )
 
 READY: Final = "/ready"
-"""A message of a lane: it has opened the database; its body is the number of the process."""
+"""From a lane: it has opened the database. The body is its process id."""
 CONSUMED: Final = "/consumed"
-"""A message of a lane: what its last request has read and written, for the metrics of the server."""
+"""From a lane: the capacity units that its last request consumed, for the server's metrics."""
 
-_NICENESS: Final = 5  # a lane leaves the processor to the server and to other programs
-_CHUNK: Final = 256 * 1024  # bytes that are received at once
-_REAP: Final = 1.0  # seconds between two looks for lanes that have ended
+_NICENESS: Final = 5  # a lower priority than the server's
+_CHUNK: Final = 256 * 1024  # bytes per receive
+_REAP: Final = 1.0  # seconds between two checks for lanes that have ended
 
 log = logging.getLogger("isotone.server")
 
 
 Consumed = list[tuple[str, str, str, float, float]]
-"""Region, table, index, and the units that were read and written."""
+"""Region, table, index, read units, write units."""
 
 
 class LaneService(Protocol):
@@ -64,11 +64,11 @@ class LaneService(Protocol):
 
 
 OpenService = Callable[[], LaneService]
-"""Opens the service of a lane: the same database as that of the server, without background work."""
+"""Opens the server's database for a lane, without background work."""
 
 
 class LaneKeeper:
-    """The server's side of the keeper, which is started when a lane is, and after its death."""
+    """The server's side of the keeper. The keeper starts with the first lane, and again after its death."""
 
     def __init__(self, command: Sequence[str]) -> None:
         """`command` begins a program that calls `keep_lanes` with the descriptor in its last argument."""
@@ -77,16 +77,16 @@ class LaneKeeper:
         self._control: socket.socket | None = None
 
     def start_lane(self) -> socket.socket:
-        """The server's end of the channel to a new lane. Raises `OSError` if no process can be started."""
+        """Start a lane, and return the server's end of its channel. Raises `OSError` if no process can be started."""
         if sys.platform == "win32":
             raise OSError("a server of several processes needs POSIX")
         if self._process is None or self._process.poll() is not None:
             self._start()
         assert self._control is not None
-        ours, its = socket.socketpair()
-        with its:
+        ours, theirs = socket.socketpair()
+        with theirs:
             try:
-                socket.send_fds(self._control, [b"+"], [its.fileno()])
+                socket.send_fds(self._control, [b"+"], [theirs.fileno()])
             except OSError:
                 ours.close()
                 raise
@@ -94,14 +94,14 @@ class LaneKeeper:
 
     def _start(self) -> None:
         self.stop()
-        self._control, its = socket.socketpair()
-        with its:
+        self._control, theirs = socket.socketpair()
+        with theirs:
             self._process = subprocess.Popen(
-                [*self._command, str(its.fileno())],
+                [*self._command, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                pass_fds=[its.fileno()],
-                process_group=0,  # a Ctrl-C is for the server, which decides when to end
+                pass_fds=[theirs.fileno()],
+                process_group=0,  # Ctrl-C reaches only the server, which decides when to end
             )
 
     def stop(self) -> None:
@@ -119,7 +119,7 @@ def keep_lanes(control: socket.socket, open_service: OpenService) -> None:
         raise OSError("a server of several processes needs POSIX")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    gc.freeze()  # what is loaded stays: a collection must not write to pages that all lanes share
+    gc.freeze()  # a garbage collection must not write to the memory that all lanes share
     lanes: set[int] = set()
     while True:
         arrived, _, _ = select.select([control], [], [], _REAP if lanes else None)
@@ -137,22 +137,22 @@ def keep_lanes(control: socket.socket, open_service: OpenService) -> None:
                 continue
             if lane == 0:
                 control.close()
-                _be_lane(end, open_service)
+                _run_lane(end, open_service)
             lanes.add(lane)
     for lane in lanes:
         os.kill(lane, signal.SIGKILL)
         os.waitpid(lane, 0)
 
 
-def _be_lane(end: socket.socket, open_service: OpenService) -> None:
-    """Be the process of a lane, until its channel ends."""
+def _run_lane(end: socket.socket, open_service: OpenService) -> None:
+    """In a forked process: serve as a lane until the channel closes."""
     if sys.platform == "win32":
         raise OSError("a server of several processes needs POSIX")
     try:
         os.nice(_NICENESS)
         serve_lane(end, open_service())
     except ConnectionError:
-        pass  # the server has ended, and nobody waits for the answer
+        pass  # the server has ended
     except Exception:
         log.exception("a lane has ended")
     finally:
@@ -160,7 +160,7 @@ def _be_lane(end: socket.socket, open_service: OpenService) -> None:
 
 
 def serve_lane(end: socket.socket, service: LaneService) -> None:
-    """Execute the requests that arrive, one after the other."""
+    """Execute the requests from a channel, one after the other."""
     service.measure()
     reader = FrameReader()
     end.sendall(frame([Request(0, READY, str(os.getpid()).encode())]))

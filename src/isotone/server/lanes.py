@@ -1,8 +1,8 @@
-"""Hands what may take long to lanes: processes over the same file, which the operating system preempts.
+"""Runs long requests (large scans, bodies or expressions) in lanes: processes on the same file, one request each.
 
-A lane is started when the first long request comes, more of them while all are busy, and each ends when it was idle for a
-while. A lane has one request at a time, so its death loses no more: a read is executed again, and a write is answered
-with an error that SDKs retry, because it may have been done.
+The first long request starts a lane, further ones start more while all are busy, and a lane ends after a minute without a
+request. When a lane dies, only its request is lost: a read is executed again; a write is answered with an error that SDKs
+retry, because it is unknown whether it was executed.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ MOST_LANES: Final = min(max(2, os.cpu_count() or 1), 8)
 IDLE: Final = 60.0
 """Seconds without a request after which a lane ends."""
 
-_ATTEMPTS: Final = 2  # of a read whose lane dies
-_AFTER_FAILURE: Final = 5.0  # seconds until it is tried again to start a lane
+_ATTEMPTS: Final = 2  # executions of a read whose lane dies
+_AFTER_FAILURE: Final = 5.0  # seconds between a failure to start a lane and the next attempt
 _consumed: Final = msgspec.msgpack.Decoder(Consumed).decode
 
 log = logging.getLogger("isotone.server")
 
-Otherwise = Callable[[ServiceCall, Deliver], None]
-"""Executes a call where no lane can be started."""
+RunInThread = Callable[[ServiceCall, Deliver], None]
+"""Executes a call in a thread of the server, if no lane can be started."""
 
 
 class SharedFile(Protocol):
@@ -47,14 +47,14 @@ class SharedFile(Protocol):
 
 
 def use_lanes(dispatcher: Dispatcher, service: Service, keeper: LaneKeeper, workers: int) -> None:
-    """Let a dispatcher hand what takes long to lanes. Of several processes with one file, each has its share of them."""
+    """Make a dispatcher run long requests in lanes. `workers` processes on one file divide `MOST_LANES` among them."""
     loop, shared = asyncio.get_running_loop(), cast(SharedFile, service)
     most = max(1, MOST_LANES // workers)
     dispatcher.use_lanes(Lanes(keeper, loop, shared, dispatcher.run_in_thread, most=most))
 
 
 class _Task:
-    """A call that waits for a lane, or is executed by one."""
+    """A call that waits for a lane, or runs in one."""
 
     __slots__ = ("attempts", "call", "deliver")
 
@@ -72,7 +72,7 @@ class Lanes:
         keeper: LaneKeeper,
         loop: asyncio.AbstractEventLoop,
         service: SharedFile,
-        otherwise: Otherwise,
+        run_in_thread: RunInThread,
         *,
         most: int = MOST_LANES,
         idle: float = IDLE,
@@ -80,7 +80,7 @@ class Lanes:
         self._keeper = keeper
         self._loop = loop
         self._service = service
-        self._otherwise = otherwise
+        self._run_in_thread = run_in_thread
         self._most = most
         self._idle = idle
         self._lanes: list[_Lane] = []
@@ -89,12 +89,12 @@ class Lanes:
         self._is_stopped = False
 
     def run(self, call: ServiceCall, deliver: Deliver) -> None:
-        """Execute a call in a lane; what comes of it is passed to `deliver`."""
+        """Execute a call in a lane; its result is passed to `deliver`."""
         self._waiting.append(_Task(call, deliver))
         self._assign()
 
     def stop(self) -> None:
-        """End all lanes, whatever they do."""
+        """End all lanes, even busy ones."""
         self._is_stopped = True
         self._waiting.clear()
         self._keeper.stop()
@@ -102,7 +102,7 @@ class Lanes:
             lane.close()
 
     def _assign(self) -> None:
-        """Give the calls that wait to lanes that are free, and start one more lane if that is not enough."""
+        """Give waiting calls to free lanes; start one more lane if calls are left."""
         for lane in self._lanes:
             if self._waiting and lane.is_free:
                 lane.execute(self._waiting.popleft())
@@ -111,7 +111,7 @@ class Lanes:
         if len(self._lanes) < self._most and time.monotonic() >= self._no_start_before:
             self._start()
         elif not self._lanes:
-            self._do_without()
+            self._run_without_lanes()
 
     def _start(self) -> None:
         try:
@@ -127,17 +127,17 @@ class Lanes:
     def _failed_to_start(self) -> None:
         self._no_start_before = time.monotonic() + _AFTER_FAILURE
         if not self._lanes:
-            self._do_without()
+            self._run_without_lanes()
 
-    def _do_without(self) -> None:
+    def _run_without_lanes(self) -> None:
         while self._waiting:
             task = self._waiting.popleft()
-            self._otherwise(task.call, task.deliver)
+            self._run_in_thread(task.call, task.deliver)
 
     # Called by lanes
 
     def is_ready(self, lane: _Lane) -> None:
-        """A lane has begun, or has answered."""
+        """Called when a lane has opened the database, or has answered a request."""
         self._assign()
         if lane.is_free:
             lane.idle = self._loop.call_later(self._idle, lane.close)
@@ -146,7 +146,7 @@ class Lanes:
         self._service.add_consumed(_consumed(body))
 
     def lost(self, lane: _Lane, task: _Task | None) -> None:
-        """A lane has ended: it was idle, or it has died."""
+        """Called when a lane has ended: closed after idling, or dead."""
         self._lanes.remove(lane)
         if self._is_stopped:
             return
@@ -161,10 +161,10 @@ class Lanes:
         what = "while it was idle" if task is None else f"during {task.call.operation}"
         log.error("a lane (process %d) has died %s", lane.process, what)
         if task is not None:
-            self._begin_again(task)
+            self._retry_or_fail(task)
         self._assign()
 
-    def _begin_again(self, task: _Task) -> None:
+    def _retry_or_fail(self, task: _Task) -> None:
         task.attempts += 1
         if task.attempts < _ATTEMPTS and self._service.is_read(task.call.operation, task.call.body):
             self._waiting.appendleft(task)
@@ -173,14 +173,14 @@ class Lanes:
 
 
 class _Lane:
-    """One lane: its channel, the number of its process once it is ready, and the call that it executes."""
+    """One lane: its channel, its process id once it is ready, and the call that it executes."""
 
     __slots__ = ("_lanes", "_task", "channel", "idle", "is_closing", "opening", "process")
 
     def __init__(self, lanes: Lanes) -> None:
         self._lanes = lanes
         self._task: _Task | None = None
-        self.channel = Channel(self._told, self._lost)
+        self.channel = Channel(self._on_message, self._lost)
         self.process: int | None = None
         self.idle: asyncio.TimerHandle | None = None
         self.is_closing = False
@@ -209,8 +209,8 @@ class _Lane:
         task.deliver(result)
         self._lanes.is_ready(self)
 
-    def _told(self, channel: Channel, message: Request) -> None:
-        """Take a message that is no answer."""
+    def _on_message(self, channel: Channel, message: Request) -> None:
+        """Handle a message of the lane that is not an answer."""
         if message.operation == READY:
             self.process = int(message.body)
             self._lanes.is_ready(self)

@@ -1,7 +1,7 @@
-"""Listens on an address and announces its URL; refuses one open to others without credentials; stops; reloads on SIGHUP.
+"""`serve` and `running_server`: port, options, shutdown, SIGHUP; an open address needs --credentials or --insecure.
 
-A shutdown stops accepting, answers all received requests, closes the connections and then the service.
-A connection that does not finish within the grace period is aborted.
+A shutdown stops accepting, answers all received requests, and closes the connections and then the service. A connection that
+does not finish within the grace period is aborted.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from isotone.server.connection import ConnectionTimeouts, ServerConnection
 from isotone.server.dispatcher import Address, Dispatcher, Service, ThreadedDispatcher
 from isotone.server.hot_keys import HotKeys
 from isotone.server.monitor import BODY_BUDGET, Monitor
-from isotone.server.pages import Pages, Visits
+from isotone.server.pages import PageRequests, Pages
 from isotone.server.tls import certificate
 from isotone.shown_signature import shown
 
-if TYPE_CHECKING:  # they are installed, or imported, only where they are wanted
+if TYPE_CHECKING:  # imported only by servers with these options
     from isotone.server.gate import Authenticator, Gate
     from isotone.server.lane_process import LaneKeeper
     from isotone.server.telemetry import Telemetry
 
 GRACE: Final = 5.0  # seconds that a shutdown waits for unfinished requests
-_BACKLOG: Final = 1024  # connections that the kernel queues
+_BACKLOG: Final = 1024  # connections in the kernel's queue
 _MOST_CONNECTIONS: Final = 4096
 SWITCH_INTERVAL: Final = (
-    0.0005  # seconds after which a thread gives Python's lock back to the event loop
+    0.0005  # seconds after which a thread yields Python's lock (GIL) to the event loop
 )
 _SPARE_FILES: Final = 64  # file descriptors reserved for the database
 
@@ -51,10 +51,10 @@ log = logging.getLogger("isotone.server")
 
 
 class ServerOptions(TypedDict, total=False):
-    """The options of a server, as keywords; `serve` says what most of them mean."""
+    """The options of a server, as keywords; `serve` documents most of them."""
 
     threaded: bool
-    workers: int  # processes that speak HTTP for a file; 1 is a server in this process alone
+    workers: int  # processes that speak HTTP; with 1, the server is this process alone
     nodes: Sequence[Address]
     allow_hosts: Sequence[str]
     allow_origins: Sequence[str]
@@ -68,11 +68,10 @@ class ServerOptions(TypedDict, total=False):
     access_log: bool
     metrics_for_all: bool
     otel: bool
-    # What starts processes for long requests. The service must have its file in common with them.
-    lanes: LaneKeeper | None
-    timeouts: ConnectionTimeouts | None  # the time-outs of connections
-    most_connections: int | None  # by default as many as there are file descriptors for
-    clock: Clock | None  # of signatures and the audit log
+    lanes: LaneKeeper | None  # runs long requests in other processes, which open the same file
+    timeouts: ConnectionTimeouts | None  # of connections
+    most_connections: int | None  # by default limited by the file descriptors
+    clock: Clock | None  # for signatures and the audit log
 
 
 class Listener:
@@ -98,7 +97,7 @@ class Listener:
             use_lanes(self._dispatcher, service, keeper, options.get("workers", 1))
         if credentials is None:
             self._monitor.hot_keys = HotKeys(service, self._dispatcher.watch)
-        self._visits = None if pages is None else Visits(pages, self._loop)
+        self._page_requests = None if pages is None else PageRequests(pages, self._loop)
         self._certificate = certificate(options.get("tls_cert"), options.get("tls_key"))
         self._gate = self._new_gate()
         self._telemetry = (
@@ -141,7 +140,7 @@ class Listener:
         return make(self._service, self._loop, nodes, self._monitor.metrics)
 
     async def start(self, host: str, port: int) -> str:
-        """Start listening; returns the URL. Port 0 takes a free one. Raises `UsageError`."""
+        """Start listening, and return the URL. Port 0 takes a free one. Raises `UsageError`."""
         listening = bind(host, port)
         try:
             self._admission = admission_of(host, listening, self._options)
@@ -160,7 +159,7 @@ class Listener:
         return url_of(listening, secure=self._certificate is not None)
 
     def _begin(self, listening: socket.socket) -> None:
-        """Watch over connections, and count, from now on."""
+        """Start the time-outs of connections, and the counts of the service."""
         self._sweeper = self._loop.call_later(self._timeouts.sweep, self._sweep)
         self._service.measure()
         if self._telemetry is not None:
@@ -168,11 +167,11 @@ class Listener:
 
     @property
     def has_files(self) -> bool:
-        """Whether there is anything to read again."""
+        """Whether SIGHUP has a file to read again: credentials, audit log or certificate."""
         return self._gate is not None or self._certificate is not None
 
     def reload(self) -> None:
-        """Read the files of the options again; what is broken stays as it is."""
+        """Read the files of the options again. For a broken file the old content stays in use."""
         if self._gate is not None:
             self._gate.reload()
         if self._certificate is not None:
@@ -191,8 +190,8 @@ class Listener:
         for connection in list(self._connections):
             connection.finish()
         self._dispatcher.run_group()
-        if self._visits is not None:
-            self._visits.stop()
+        if self._page_requests is not None:
+            self._page_requests.stop()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._empty.wait(), grace)
         self._dispatcher.stop()
@@ -201,7 +200,7 @@ class Listener:
             connection.abort()
         if self._sweeper is not None:
             self._sweeper.cancel()
-        await asyncio.sleep(0)  # lets the aborted connections close their sockets
+        await asyncio.sleep(0)  # the aborted connections close their sockets
         if self._gate is not None:
             self._gate.stop()
         if self._telemetry is not None:
@@ -211,18 +210,18 @@ class Listener:
         return ServerConnection(
             self._telemetry or self._gate or self._dispatcher,
             self._admission,
-            self._welcome,
-            self._farewell,
+            self._connected,
+            self._disconnected,
             self._monitor,
             self._gate,
-            self._visits,
+            self._page_requests,
             self._telemetry,
         )
 
-    def _welcome(self, connection: ServerConnection) -> None:
-        """Count a connection once it is established; an accepted one may fail before that."""
+    def _connected(self, connection: ServerConnection) -> None:
+        """Count a connection once it is established (with TLS: after the handshake), or refuse it."""
         if self._is_full():
-            connection.turn_away()
+            connection.refuse_overload()
             return
         self._connections.add(connection)
         self._empty.clear()
@@ -232,7 +231,7 @@ class Listener:
     def _is_full(self) -> bool:
         return len(self._connections) >= self._most_connections
 
-    def _farewell(self, connection: ServerConnection) -> None:
+    def _disconnected(self, connection: ServerConnection) -> None:
         self._connections.discard(connection)
         if not self._connections:
             self._empty.set()
@@ -246,7 +245,7 @@ class Listener:
 def check_options(
     host: str = "127.0.0.1", port: int = 8000, **options: Unpack[ServerOptions]
 ) -> None:
-    """Raise `UsageError` for an address or a file that `serve` would refuse, before its service is opened."""
+    """Raise `UsageError` for an address or a file that `serve` would refuse; before the database is opened."""
     _check_names(options)
     workers = options.get("workers", 1)
     if workers > 1 and sys.platform == "win32":
@@ -260,14 +259,14 @@ def check_options(
 
 
 def _check_names(options: ServerOptions) -> None:
-    """Refuse a keyword that is no option, as Python does for a function that declares each."""
+    """Raise `TypeError` for an unknown keyword, as Python does for a function that declares its keywords."""
     unknown = options.keys() - ServerOptions.__annotations__.keys()
     if unknown:
         raise TypeError(f"a server has no option {', '.join(sorted(unknown))}")
 
 
-def _check_is_one(options: ServerOptions) -> None:
-    """Refuse several processes for a service that is open already, in a process that has other work."""
+def _check_single_process(options: ServerOptions) -> None:
+    """Refuse `workers` for a service that is open already: forked processes could not share it."""
     if options.get("workers", 1) != 1:
         raise UsageError(
             "a server inside a program is one process; for more, start isotone serve FILE --workers N beside it"
@@ -275,7 +274,7 @@ def _check_is_one(options: ServerOptions) -> None:
 
 
 def admission_of(host: str, listening: socket.socket, options: ServerOptions) -> Admission:
-    """Whom a server answers. Raises `UsageError` if other machines reach it and nobody has to sign."""
+    """The allowed hosts and origins. Raises `UsageError` if other machines can connect without credentials."""
     address = listening.getsockname()[0]
     is_protected = options.get("insecure") or options.get("credentials") is not None
     if not is_protected and not is_loopback(address):
@@ -289,12 +288,14 @@ def admission_of(host: str, listening: socket.socket, options: ServerOptions) ->
 
 
 def _checks_of(options: ServerOptions) -> tuple[Authenticator | None, AuditLog | None]:
-    """What verifies requests and what notes them, each if it is wanted."""
+    """The authenticator and the audit log, each if its option is given."""
     clock = options.get("clock") or SystemClock()
     credentials, audit_log = options.get("credentials"), options.get("audit_log")
     authenticator: Authenticator | None = None
     if credentials is not None:
-        from isotone.server.gate import Authenticator  # users and policies take a tenth of a start
+        from isotone.server.gate import (
+            Authenticator,  # imported late: it takes a tenth of the start
+        )
 
         authenticator = Authenticator(credentials, clock)
     return authenticator, None if audit_log is None else _opened_audit_log(audit_log, clock)
@@ -370,7 +371,7 @@ def url_of(listening: socket.socket, *, secure: bool = False) -> str:
 
 
 def _affordable_connections() -> int:
-    if sys.platform == "win32":  # it has no such limit
+    if sys.platform == "win32":  # no limit on file descriptors
         return _MOST_CONNECTIONS
     import resource
 
@@ -402,22 +403,22 @@ def serve(
     """Serve until SIGINT or SIGTERM, then stop cleanly and close the service.
 
     `ready` is called with the URL once requests are accepted. `threaded` runs each request in a thread, for a service
-    that waits. `nodes` are all servers of a cluster, for clients that ask at `/localnodes`. `allow_hosts` are names to
-    answer to, `allow_origins` the web pages that may send requests; "*" allows all.
+    that waits. `nodes` are the addresses of all servers of a cluster, for `GET /localnodes`. `allow_hosts` are accepted
+    Host headers, `allow_origins` the origins of web pages that may send requests; "*" allows all.
 
-    `credentials` is a file with users and their keys: then signatures are verified. An address beyond loopback needs it,
+    `credentials` is a file with users and their keys: with it, signatures are verified. An address beyond loopback needs it,
     or `insecure`. With `tls_cert` connections are encrypted; the key is in the same file, or in `tls_key`. `audit_log` is
     a file to which a line for each request is added, or "-" for standard output. On SIGHUP these files are read again.
 
-    `body_budget` is how many bytes of bodies may wait for their answers, over all connections. `access_log` logs each
-    request to the logger isotone.access, `metrics_for_all` shows `/metrics` to other machines, too. `otel` passes a span of
-    each request, and all metrics, to the providers of OpenTelemetry that the program has configured.
+    `body_budget` limits the bytes of all bodies whose requests are not answered yet. `access_log` logs each request to the
+    logger isotone.access; `metrics_for_all` shows `/metrics` to other machines, too. `otel` exports a span of each request,
+    and all metrics, to the OpenTelemetry providers that the program has configured.
 
-    `pages` says who answers requests for web pages. A second signal ends the process immediately. Raises `UsageError`
+    `pages` returns the handlers of requests for web pages. A second signal ends the process immediately. Raises `UsageError`
     if the address or a file cannot be used.
     """
-    _check_names(options)  # while the service is still its caller's
-    _check_is_one(options)
+    _check_names(options)  # before the `finally` below, which closes the caller's service
+    _check_single_process(options)
     loop = new_event_loop()
     interval = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_INTERVAL)
@@ -437,11 +438,11 @@ async def _serve(
 ) -> None:
     stopping = asyncio.Event()
     listener = make_listener()
-    with _on_signal(stopping.set), _on_hang_up(listener):
+    with _on_signal(stopping.set), _on_sighup(listener):
         url = await listener.start(host, port)
         if ready is not None:
             ready(url)
-        gc.freeze()  # what is loaded by now stays: a collection need not look at it
+        gc.freeze()  # garbage collections skip the loaded modules
         await stopping.wait()
         await listener.stop()
 
@@ -475,8 +476,8 @@ def _on_signal(stop: Callable[[], object]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _on_hang_up(listener: Listener) -> Iterator[None]:
-    """Read the files again on each SIGHUP, which ends a server that has none; on Windows there is no such signal."""
+def _on_sighup(listener: Listener) -> Iterator[None]:
+    """Read the files again on each SIGHUP. It ends a server without such files; Windows has no SIGHUP."""
     if sys.platform == "win32" or not listener.has_files:
         yield
         return
@@ -506,7 +507,7 @@ def running_server(
     >>> with running_server(service) as url:
     ...     client = boto3.client("dynamodb", endpoint_url=url)
     """
-    _check_is_one(options)
+    _check_single_process(options)
     server = _ServerThread()
     try:
         yield server.start(partial(Listener, service, **options), host, port)
@@ -515,7 +516,7 @@ def running_server(
 
 
 class _ServerThread:
-    """A listener on an event loop of its own, in a thread, which ends with the interpreter at the latest."""
+    """A listener on an event loop of its own, in a thread that ends with the interpreter at the latest."""
 
     def __init__(self) -> None:
         self._loop = new_event_loop()
@@ -524,7 +525,7 @@ class _ServerThread:
         self._thread = Daemon(self._run, "isotone-server", end=self._ask_to_stop)
 
     def start(self, make_listener: Callable[[], Listener], host: str, port: int) -> str:
-        """Start listening; returns the URL."""
+        """Start listening, and return the URL."""
 
         async def start() -> str:
             self._listener = make_listener()
@@ -533,7 +534,7 @@ class _ServerThread:
         return asyncio.run_coroutine_threadsafe(start(), self._loop).result()
 
     def stop(self) -> None:
-        """Stop the listener and end the thread. A process that was forked since has neither."""
+        """Stop the listener and end the thread. A process that was forked meanwhile has no thread to end."""
         if self._thread.is_alive:
             self._ask_to_stop()
             self._thread.join()
@@ -547,7 +548,7 @@ class _ServerThread:
             self._loop.close()
 
     def _ask_to_stop(self) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: another thread has stopped it
+        with contextlib.suppress(RuntimeError):  # another thread has closed the loop
             self._loop.call_soon_threadsafe(self._begin_to_stop)
 
     def _begin_to_stop(self) -> None:

@@ -1,8 +1,8 @@
-"""What a server counts: requests, latencies, groups, connections, bodies; the names of all its metrics.
+"""Counts requests, errors, latencies and write groups; the names of all metrics (isotone_…_total); the access log.
 
 Counting is part of each request, so it is one look-up and an addition. Of the requests that are answered at once, every
-sixteenth is measured, and stands for sixteen; those that wait for a group or a thread are all measured. Labels are bounded:
-beyond a hundred actions, those that clients invent count as one.
+sixteenth is timed, and counts as sixteen; those that wait for a commit or a thread are all timed. Labels are bounded:
+clients can invent actions, so beyond 128 of them the rarest become "other".
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from isotone.server.exposition import Labels, MetricFamily, MetricSample
 
 LATENCIES: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)  # fmt: skip
 GROUP_SIZES: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1024.0)
-_MOST_ACTIONS: Final = 128  # that have series of their own
+_MOST_ACTIONS: Final = 128  # actions with series of their own
 _MOST_ERRORS: Final = 1024
 _OTHER: Final = "other"
 
 access = logging.getLogger("isotone.access")
 
 Observe = Callable[[str, object, float, int], object]
-"""Measures a request: its action, its result, when it began (`time.perf_counter`), and how many it stands for."""
+"""Measures a request: its action, its result, when it began (`time.perf_counter`), and how many requests it counts as."""
 
-EVERY: Final = 16  # requests that are answered at once, of which one is measured
+EVERY: Final = 16  # of so many requests that are answered at once, one is timed
 
 
 class Histogram:
-    """How many values there were up to each bound, and their sum."""
+    """The number of values up to each bound, and the sum of all."""
 
     __slots__ = ("bounds", "counts", "total")
 
@@ -47,7 +47,7 @@ class Histogram:
         self.total += value
 
     def samples(self, labels: Labels = ()) -> Iterator[MetricSample]:
-        """The values of the histogram, as Prometheus counts them: up to each bound."""
+        """The samples in Prometheus's form: each bucket also counts the smaller values."""
         below = 0
         for bound, count in zip((*self.bounds, "+Inf"), self.counts, strict=True):
             below += count
@@ -57,7 +57,7 @@ class Histogram:
 
 
 class RequestCounts(dict[str, int]):
-    """How many requests of each action there were. Beyond a bound, the rarest actions are one."""
+    """The number of requests by action. Beyond a limit, the rarest actions become "other"."""
 
     def __missing__(self, operation: str) -> int:
         if len(self) >= _MOST_ACTIONS:
@@ -80,14 +80,14 @@ class Metrics:
         self._errors: dict[tuple[str, str], int] = {}
 
     def observer(self, peer: Any) -> Observe:
-        """What measures the requests of a connection, and logs them if that was asked for."""
+        """The function that measures the requests of a connection; with `access_log` it also logs them."""
         if not self.has_access_log:
             return self.observe
         source = str(peer[0]) if isinstance(peer, tuple) else "-"
 
         def observe_and_log(operation: str, result: object, began: float, weight: int = 1) -> None:
             self.observe(operation, result, began, weight)
-            # An error is encoded only after this.
+            # The size of an error is unknown: it is encoded only after this.
             status, size = 200, str(len(result)) if isinstance(result, bytes) else "-"
             error = ""
             if isinstance(result, ApiError):
@@ -98,7 +98,7 @@ class Metrics:
         return observe_and_log
 
     def observe(self, operation: str, result: object, began: float, weight: int = 1) -> None:
-        """Add the latency of a request that is answered now; it stands for `weight` of them."""
+        """Add the latency of a request that is answered now; it counts as `weight` requests."""
         seconds = perf_counter() - began
         try:
             latencies = self._latencies[operation]
@@ -110,14 +110,14 @@ class Metrics:
             self.count_error(operation, result)
 
     def count_error(self, operation: str, error: object) -> None:
-        """Count an answer that is an error."""
+        """Count an error response."""
         key = (operation if operation in self.requests else _OTHER, type(error).__name__)
         if len(self._errors) >= _MOST_ERRORS:
             key = (_OTHER, key[1])
         self._errors[key] = self._errors.get(key, 0) + 1
 
     def _first(self, operation: str) -> Histogram:
-        """The histogram of an action that has none of its own yet."""
+        """A new histogram for an action; that of "other" if there are too many."""
         if len(self._latencies) >= _MOST_ACTIONS:
             operation = _OTHER
         return self._latencies.setdefault(operation, Histogram(LATENCIES))
@@ -125,7 +125,7 @@ class Metrics:
     def families(
         self, gauges: Mapping[str, float], series: Iterable[tuple[str, Labels, float]]
     ) -> list[MetricFamily]:
-        """Everything that was counted, with what the service has measured: its gauges, and its series with labels."""
+        """All metrics: the counts, and the service's gauges and its `series` (name, labels, value)."""
         counted = {
             "isotone_long_work_total": float(self.long_work),
             "isotone_refused_bodies_total": float(self.refused_bodies),
@@ -183,7 +183,7 @@ class Metrics:
 
 
 class Bodies:
-    """The budget for the bodies of requests that have not been answered: bytes over all connections."""
+    """The budget of bodies: bytes of the bodies of all requests that are not answered yet, and their limit."""
 
     __slots__ = ("held", "limit")
 
@@ -208,7 +208,7 @@ _GAUGES: Final = {
     "isotone_file_bytes": "Size of the database file.",
     "isotone_file_lock_wait_seconds_total": "Seconds that writes have waited for other processes.",
     "isotone_file_lock_waits_total": "Writes that have waited for another process.",
-    "isotone_long_work_total": "Requests that were executed in the thread for long work.",
+    "isotone_long_work_total": "Long requests, which were executed in a lane or in a thread.",
     "isotone_refused_bodies_total": "Requests refused because the bodies of all requests were over the budget.",
     "isotone_refused_connections_total": "Connections that were turned away.",
     "isotone_tables": "Tables of all regions.",
@@ -223,7 +223,7 @@ def _family(name: str, samples: list[MetricSample], meaning: str) -> MetricFamil
 
 
 def _of_process() -> dict[str, float]:
-    """What Prometheus calls by these names in every program."""
+    """The metrics that every program has under Prometheus's names: processor time and memory."""
     found = {"process_cpu_seconds_total": time.process_time()}
     memory = Path("/proc/self/status")
     if memory.exists():

@@ -1,9 +1,8 @@
-"""What a server tells its operators: `/healthz`, `/metrics`, `/hotkeys`, and the budget for the bodies that it holds.
+"""`/healthz`, `/metrics` and `/hotkeys`: their responses, and which clients may read them (404 for others).
 
-Any client may ask for the health. The metrics show the names of actions and tables and how much is done, so they are for
-clients on this machine, unless an option shows them to all. A server with credentials names tables only if an option shows
-its metrics, because they need no signature. Hot keys are data: only clients on this machine get them, and a
-server with credentials shows them to nobody.
+Any client may read the health. The metrics have the names of actions and tables, so they are for clients on this machine
+unless an option (--metrics) shows them to all. They need no signature, so with credentials they name tables only with that
+option. Hot keys are data: only clients on this machine may read them, and with credentials nobody.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from isotone.server.metrics import Bodies, Metrics
 from isotone.server.response import BROKEN, HEALTH, HOT_KEYS, NOT_FOUND, PlainResponse
 
 BODY_BUDGET: Final = 256 << 20
-"""Bytes of the bodies that have arrived and whose requests are not answered, over all connections."""
+"""Bytes of the bodies of all requests that are not answered yet; a request beyond it gets a 503."""
 
 log = logging.getLogger("isotone.server")
 
@@ -31,10 +30,10 @@ _JSON: Final = b"application/json"
 
 
 class Monitor:
-    """The counts of one server, and the pages for its operators."""
+    """The counts of one server, and the pages that show them."""
 
-    asks_others = False
-    """Whether pages are made of what several processes know, so that none is there at once."""
+    asks_all_processes = False
+    """Whether pages need the answers of other processes, so that `page` cannot make them."""
 
     def __init__(
         self,
@@ -57,7 +56,7 @@ class Monitor:
         self.names_tables = names_tables or metrics_for_all
 
     def page(self, request: PlainResponse, peer: Any) -> PlainResponse:
-        """The page that a client asks for: `METRICS`, `HEALTH` or `HOT_KEYS`."""
+        """The response to a request for `METRICS`, `HEALTH` or `HOT_KEYS`."""
         if request is HEALTH:
             return health_page(self._service.health())
         if not self.shows(request, peer):
@@ -68,23 +67,23 @@ class Monitor:
         return metrics_page(self.families(of_tables=self.names_tables))
 
     def shows(self, request: PlainResponse, peer: Any) -> bool:
-        """Whether a client may see a page."""
+        """Whether a client may read a page."""
         if request is HOT_KEYS:
-            return self.hot_keys is not None and _is_here(peer)
-        return request is HEALTH or self._metrics_for_all or _is_here(peer)
+            return self.hot_keys is not None and _is_on_this_machine(peer)
+        return request is HEALTH or self._metrics_for_all or _is_on_this_machine(peer)
 
     def page_later(
         self, request: PlainResponse, peer: Any, answer: Callable[[PlainResponse], None]
     ) -> None:
-        """Answer with a page, made in a thread: metrics of many tables and streams take a while."""
+        """Make a page in a thread, because the metrics of many tables take a while; pass it to `answer`."""
         self._scrapes.run(partial(self._page, request, peer), answer)
 
     def measure(self, of_tables: bool, then: Callable[[list[MetricFamily]], None]) -> None:
-        """Pass on what is counted, from the same thread."""
+        """Collect all metrics in the same thread, and pass them to `then`."""
         self._scrapes.run(partial(self._families, of_tables), then)
 
     def stop(self) -> None:
-        """End the thread, which need not finish."""
+        """End the thread without waiting for it."""
         self._scrapes.stop()
 
     def _page(self, request: PlainResponse, peer: Any) -> PlainResponse:
@@ -102,7 +101,7 @@ class Monitor:
             return []
 
     def families(self, *, of_tables: bool = True) -> list[MetricFamily]:
-        """Everything that is counted and measured, with or without the names of tables. Any thread may ask."""
+        """All metrics, with or without those of tables. Any thread may call this."""
         gauges = {
             "isotone_connections": float(self._connections()),
             "isotone_bodies_bytes": float(self.bodies.held),
@@ -113,22 +112,22 @@ class Monitor:
 
 
 def health_page(trouble: str) -> PlainResponse:
-    """The answer to `GET /healthz`: why the service cannot read or write, or that it can."""
+    """The response to `GET /healthz`: 200 ok, or 503 and the reason why the service cannot read or write."""
     body = f"{trouble or 'ok'}\n".encode(errors="replace")
     return PlainResponse(503 if trouble else 200, body, headers=((b"Content-Type", _TEXT),))
 
 
 def hot_keys_page(counted: bytes) -> PlainResponse:
-    """The answer to `GET /hotkeys`."""
+    """The response to `GET /hotkeys`."""
     return PlainResponse(200, counted, headers=((b"Content-Type", _JSON),))
 
 
 def metrics_page(families: Iterable[MetricFamily]) -> PlainResponse:
-    """The answer to `GET /metrics`."""
+    """The response to `GET /metrics`."""
     return PlainResponse(200, text(families), headers=((b"Content-Type", CONTENT_TYPE),))
 
 
-def _is_here(peer: Any) -> bool:
+def _is_on_this_machine(peer: Any) -> bool:
     """Whether a client is on this machine."""
     if not isinstance(peer, tuple):
         return False

@@ -1,8 +1,8 @@
-"""The seam for web pages on the server's own address: what a page is asked for, and who answers.
+"""Web pages on the server's own address, such as the workbench: which requests are for a page, and what answers them.
 
-The server knows no page. `serve(…, pages=…)` takes a function that says who answers a visit; a visit that nobody
-answers is a request like any other. Every visit has passed `admission`: its host is allowed, and so is the origin of
-the page that sent it.
+The server itself has no pages. `serve(…, pages=…)` takes a function from a request to the handler of its page, or to
+None: then the request is one of the DynamoDB API. Requests for pages have passed `admission`: their Host and Origin are
+allowed.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from isotone.server.response import BROKEN, PlainResponse
 log = logging.getLogger("isotone.server")
 
 
-class Visit(NamedTuple):
-    """A request that is not one of the DynamoDB API. Header names are in lower case."""
+class PageRequest(NamedTuple):
+    """A request that may be for a page. Header names are in lower case."""
 
     method: bytes
     path: bytes
@@ -27,70 +27,70 @@ class Visit(NamedTuple):
     body: bytes
 
 
-Answering = Callable[[Visit], Awaitable[PlainResponse]]
-"""Answers a visit, on the event loop: it must not block."""
+PageHandler = Callable[[PageRequest], Awaitable[PlainResponse]]
+"""Answers a request for a page. It runs on the event loop, so it must not block."""
 
-Pages = Callable[[Visit], Answering | None]
-"""Who answers a visit; None if it is for no page."""
-
-
-class Visited(NamedTuple):
-    """A visit and who answers it."""
-
-    visit: Visit
-    answering: Answering
+Pages = Callable[[PageRequest], PageHandler | None]
+"""The handler of a request; None if it is not for a page."""
 
 
-class Visits:
-    """The visits of one server, on its event loop."""
+class RoutedPageRequest(NamedTuple):
+    """A request for a page, and its handler."""
+
+    request: PageRequest
+    handler: PageHandler
+
+
+class PageRequests:
+    """The requests for pages of one server, on its event loop."""
 
     def __init__(self, pages: Pages, loop: asyncio.AbstractEventLoop) -> None:
         self._pages = pages
         self._loop = loop
         self._running: set[asyncio.Task[None]] = set()
 
-    def visited(
+    def routed(
         self, method: bytes, url: bytes, headers: Mapping[bytes, bytes], body: bytes
-    ) -> Visited | None:
-        """The visit that a request is; None for a request of the API."""
-        return _visited(self._pages, method, url, headers, body)
+    ) -> RoutedPageRequest | None:
+        """A request with its handler; None for a request of the DynamoDB API."""
+        return _routed(self._pages, method, url, headers, body)
 
-    def start(self, visited: Visited, answer: Callable[[PlainResponse], None]) -> None:
-        """Answer a visit, later."""
-        task = self._loop.create_task(_answer(visited, answer))
+    def start(self, routed: RoutedPageRequest, answer: Callable[[PlainResponse], None]) -> None:
+        """Run the handler, and pass its response to `answer` later."""
+        task = self._loop.create_task(_answer(routed, answer))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
     def stop(self) -> None:
-        """Cancel the visits that are not answered yet: some wait for what changes."""
+        """Cancel the requests that are not answered yet: some wait for a change of a table."""
         for task in list(self._running):
             task.cancel()
 
 
-async def _answer(visited: Visited, answer: Callable[[PlainResponse], None]) -> None:
+async def _answer(routed: RoutedPageRequest, answer: Callable[[PlainResponse], None]) -> None:
     try:
-        page = await answer_of(visited.visit, visited.answering)
+        page = await response_of(routed.request, routed.handler)
     except asyncio.CancelledError:
         answer(BROKEN)
         raise
     answer(page)
 
 
-async def answer_of(visit: Visit, answering: Answering) -> PlainResponse:
-    """The answer to a visit, whatever happens to who answers it."""
+async def response_of(request: PageRequest, handler: PageHandler) -> PlainResponse:
+    """The handler's response; `BROKEN` (500) if it raises."""
     try:
-        return await answering(visit)
+        return await handler(request)
     except Exception:
-        log.exception("a page could not be answered: %s", visit.path.decode("latin-1"))
+        log.exception("a page could not be answered: %s", request.path.decode("latin-1"))
         return BROKEN
 
 
-def _visited(
+def _routed(
     pages: Pages, method: bytes, url: bytes, headers: Mapping[bytes, bytes], body: bytes
-) -> Visited | None:
+) -> RoutedPageRequest | None:
     path, _, query = url.partition(b"?")
-    visit = Visit(
+    request = PageRequest(
         method, path, query, {name.lower(): value for name, value in headers.items()}, body
     )
-    answering = pages(visit)
-    return None if answering is None else Visited(visit, answering)
+    handler = pages(request)
+    return None if handler is None else RoutedPageRequest(request, handler)

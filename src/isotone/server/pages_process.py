@@ -1,6 +1,7 @@
-"""The process that answers visits of web pages, for all fronts: what a page has begun, such as a job, is in one place.
+"""With --workers: the process that answers the requests for web pages (the workbench) of all fronts.
 
-It is started by the first visit. A front decides by itself whether a request is a visit, and passes it on.
+One process answers them all, because a page's jobs live in memory. The first request for a page starts it. Each front
+decides by itself which requests are for a page, and forwards those.
 """
 
 from __future__ import annotations
@@ -14,21 +15,21 @@ import msgspec
 
 from isotone.server import process_control as orders
 from isotone.server.dispatcher import FrontService
-from isotone.server.pages import Answering, Pages, Visit, answer_of
+from isotone.server.pages import PageHandler, PageRequest, Pages, response_of
 from isotone.server.process_channel import Channel, Link, Outcome
 from isotone.server.process_control import Order
 from isotone.server.process_messages import Request
 from isotone.server.response import BROKEN, PlainResponse
 
-VISIT: Final = "/visit"
+PAGE_PATH: Final = "/page"
 
 _encode: Final = msgspec.msgpack.Encoder().encode
-_visit: Final = msgspec.msgpack.Decoder(Visit).decode
+_page_request: Final = msgspec.msgpack.Decoder(PageRequest).decode
 _response: Final = msgspec.msgpack.Decoder(PlainResponse).decode
 
 
 class PagesProcess:
-    """The role of the process with the pages."""
+    """The role of the process with the pages. `end` is its first channel; further fronts connect by orders."""
 
     def __init__(self, service: FrontService, pages: Pages, end: socket.socket) -> None:
         self._service = service
@@ -41,7 +42,7 @@ class PagesProcess:
     async def begin(self) -> None:
         await self._open(self._first)
 
-    def obey(self, order: Order) -> None:
+    def handle(self, order: Order) -> None:
         if order.kind == orders.PAGES and order.end is not None:
             self._run(self._open(order.end))
 
@@ -61,9 +62,9 @@ class PagesProcess:
         self._run(self._answer(channel, request))
 
     async def _answer(self, channel: Channel, request: Request) -> None:
-        visit = _visit(request.body)
-        answering = self._pages(visit)
-        page = BROKEN if answering is None else await answer_of(visit, answering)
+        page_request = _page_request(request.body)
+        handler = self._pages(page_request)
+        page = BROKEN if handler is None else await response_of(page_request, handler)
         channel.answer(request.number, _encode(page))
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
@@ -72,20 +73,20 @@ class PagesProcess:
         task.add_done_callback(self._running.discard)
 
 
-def passed_on(pages: Pages, link: Link) -> Pages:
-    """Pages that say the same about who answers a visit, and let the other process do it."""
+def forwarded(pages: Pages, link: Link) -> Pages:
+    """The same pages for a front: it decides which requests are for a page, and sends those to the other process."""
 
-    async def answer(visit: Visit) -> PlainResponse:
+    async def answer(request: PageRequest) -> PlainResponse:
         answered: asyncio.Future[PlainResponse] = asyncio.get_running_loop().create_future()
 
         def take(outcome: Outcome) -> None:
-            if not answered.done():  # the visit may have been given up
+            if not answered.done():  # the request may have been cancelled
                 answered.set_result(_response(outcome) if isinstance(outcome, bytes) else BROKEN)
 
-        link.ask(VISIT, _encode(visit), "", take)
+        link.ask(PAGE_PATH, _encode(request), "", take)
         return await answered
 
-    def answering(visit: Visit) -> Answering | None:
-        return None if pages(visit) is None else answer
+    def handler(request: PageRequest) -> PageHandler | None:
+        return None if pages(request) is None else answer
 
-    return answering
+    return handler

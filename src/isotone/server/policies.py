@@ -1,17 +1,17 @@
-"""Whether a user has the permission for a request: policies in IAM's JSON, and the limits of `isotone user add`.
+"""IAM policies: whether a user may execute a request (AccessDeniedException): statements, conditions, users' limits.
 
 A policy is a list of statements. A permission is an action on a resource, with condition keys. It is allowed if a
 statement allows it and none denies it: an explicit Deny wins over every Allow. A user may have several rules
 (read only, tables, actions, a policy), and all of them must allow.
 
-Conditions are evaluated as by IAM. A key that a request does not have makes a condition false, except with `IfExists`,
-an operator that negates (`StringNotEquals`), and `ForAllValues:`, which make it true. That is why a Scan, which has no
-leading keys, passes `ForAllValues:StringEquals` on `dynamodb:LeadingKeys`. A key with several values, without `ForAllValues:` and `ForAnyValue:`,
-must match with all of them to allow, and with one of them to deny.
+Conditions are evaluated as in IAM. A key that a request does not have makes a condition false, except with `IfExists`,
+a negated operator (`StringNotEquals`), and `ForAllValues:`, which make it true. That is why a Scan, which has no
+leading keys, passes `ForAllValues:StringEquals` on `dynamodb:LeadingKeys`. A key with several values, without
+`ForAllValues:` and `ForAnyValue:`, must match with all of them to allow, and with one of them to deny.
 
-The policy of a table or a stream counts as well (`PutResourcePolicy`). A Deny in it wins. An Allow in it that names the
-user, or everybody, stands for one in the policy of the user, never for the other limits. One that names the account
-leaves it to the users' policies. A policy that cannot be evaluated denies everything but the actions on policies.
+The policy of a table or a stream (`PutResourcePolicy`) counts as well. A Deny in it wins. An Allow in it that names the
+user, or everybody, replaces an Allow in the user's policy, but not the user's other limits. An Allow that names the account
+has no effect: the users' policies decide. A policy that cannot be evaluated denies everything but the actions on policies.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _TABLE_OF_ARN: Final = re.compile(
     r"arn:[^:]*:dynamodb:[^:]*:[^:]*:(?:table|global-table)/([^/]+).*"
 )
 _SEGMENTS: Final = 6  # of an ARN
-_LITERAL: Final = "\0"  # before a character that is no wildcard
+_LITERAL: Final = "\0"  # escapes a character of a value that is not a wildcard
 
 log = logging.getLogger("isotone.server")
 
@@ -69,11 +69,11 @@ class PolicyQuery(Protocol):
         """The policy document of the resource, if it has one."""
 
     def values(self, key: str) -> Sequence[str] | None:
-        """The values of a condition key of DynamoDB's, in lower case, without its prefix; None if there is none."""
+        """The values of a condition key `dynamodb:…` (`key`: its name in lower case, without prefix); None without any."""
 
 
 class PolicyContext(NamedTuple):
-    """Who asks, and from where: what the condition keys of `aws:` tell."""
+    """The user and the address of a request: the values of the condition keys `aws:…`."""
 
     user: str
     account: str
@@ -119,7 +119,7 @@ _ACCESS_KEYS: Final = frozenset(
 
 
 class Decision(Enum):
-    """What rules say about a permission."""
+    """The decision of a rule about a permission."""
 
     ALLOWED = "allowed"
     DENIED = "denied"  # by a statement
@@ -130,7 +130,7 @@ Rule = Callable[[PolicyQuery, PolicyContext], Decision]
 
 
 class Permissions:
-    """What one user may do."""
+    """The permissions of one user: the limits, and the policy."""
 
     def __init__(self, user: User) -> None:
         self._limits = tuple(_limits_of(user))
@@ -138,14 +138,14 @@ class Permissions:
 
     @property
     def are_all(self) -> bool:
-        """Whether there is nothing that the user may not do, unless the policy of a resource denies it."""
+        """Whether the user may do everything that no policy of a resource denies."""
         return not self._limits and self._policy is None
 
     def refusal(self, access: PolicyQuery, context: PolicyContext) -> AccessDeniedException | None:
-        """The service's error if the user may not do this."""
+        """The service's error if the user lacks a permission."""
         action = _SERVICE + access.action
         why = f"because no identity-based policy allows the {action} action"
-        # What a limit refuses, no policy is asked: it may look into the table.
+        # Limits come first: a policy's conditions may have to read the table.
         if all(limit(access, context) is Decision.ALLOWED for limit in self._limits):
             own = Decision.ALLOWED if self._policy is None else self._policy(access, context)
             of_resource = Decision.NOT_ALLOWED
@@ -184,7 +184,7 @@ def _only_actions(patterns: tuple[str, ...]) -> Rule:
 
 
 def _only_tables(patterns: tuple[str, ...]) -> Rule:
-    """Tables by their names, with all that belongs to them; and what tells of no table."""
+    """Allows tables by name, with their indexes, streams and backups; and the actions that name no table."""
 
     def rule(access: PolicyQuery, _: PolicyContext) -> Decision:
         found = _TABLE_OF_ARN.fullmatch(access.resource)
@@ -212,7 +212,7 @@ class _Statement(msgspec.Struct, frozen=True):
 
 
 def policy(document: Mapping[str, Any], *, of_resource: bool = False) -> Rule:
-    """The rule of a policy document, of a user or of a resource; raises `UsageError` that says what is wrong with it."""
+    """The rule of a policy document, of a user or of a resource. Raises `UsageError` if it is invalid."""
     _only_members(document, {"Version", "Id", "Statement"}, "the policy")
     version = document.get("Version", "2008-10-17")
     if version not in ("2012-10-17", "2008-10-17"):
@@ -238,7 +238,7 @@ def policy(document: Mapping[str, Any], *, of_resource: bool = False) -> Rule:
 
 @lru_cache(maxsize=64)
 def _rule_of_resource(document: str) -> Rule:
-    """The rule of a resource's policy, whose form was checked when it was attached."""
+    """The rule of a resource's policy. `PutResourcePolicy` has checked its form."""
     try:
         return policy(msgspec.json.decode(document), of_resource=True)
     except UsageError as error:
@@ -251,7 +251,7 @@ def _deny_all_but_policies(access: PolicyQuery, _: PolicyContext) -> Decision:
 
 
 def check_user(name: str, user: User) -> None:
-    """Refuse a user whose rules cannot be read; raises `UsageError`."""
+    """Raise `UsageError` for a user whose rules are invalid."""
     try:
         Permissions(user)
     except UsageError as error:
@@ -309,7 +309,7 @@ def _texts(value: Any, what: str) -> list[str]:
 
 
 def _either(document: Mapping[str, Any], name: str, where: str) -> tuple[list[str], bool]:
-    """The texts of `Action` or `NotAction`, and whether it is the one with Not."""
+    """The texts of an element or of its negation (`Action`, `NotAction`), and whether it is the negation."""
     names = [each for each in (name, f"Not{name}") if each in document]
     if len(names) != 1:
         raise UsageError(f"{where} needs either {name} or Not{name}")
@@ -351,7 +351,7 @@ def _resource_test(document: Mapping[str, Any], where: str, with_variables: bool
 
 
 def _principal_test(document: Mapping[str, Any], *, denies: bool) -> Test:
-    """Whether a statement is about the user. One that allows the account leaves it to the policies of its users."""
+    """Whether a statement applies to the user. An Allow for the account does not: the users' policies decide."""
     negated = "NotPrincipal" in document
     written = document["NotPrincipal" if negated else "Principal"]
     listed = written.get("AWS", []) if isinstance(written, dict) else written
@@ -367,7 +367,7 @@ def _principal_test(document: Mapping[str, Any], *, denies: bool) -> Test:
 
 
 def _arn_matches(pattern: str | None, arn: str) -> bool:
-    """Whether an ARN has a form, segment by segment: a wildcard does not reach over a colon, but in the last one."""
+    """Whether an ARN matches a pattern. A wildcard matches no colon, except in the last of the six segments."""
     if pattern is None:
         return False
     if pattern == "*":
@@ -391,7 +391,7 @@ def _compiled(pattern: str, fold: bool) -> re.Pattern[str]:
         else:
             pieces[-1] += re.escape(next(characters) if character == _LITERAL else character)
     first, *middle = pieces
-    if middle:  # each piece is found as early as it can be, and never again: no text takes long
+    if middle:  # atomic groups: no backtracking, so no text takes long
         *middle, last = middle
         first += "".join(f"(?>.*?{piece})" for piece in middle if piece) + ".*" + last
     return re.compile(first, re.DOTALL | (re.IGNORECASE if fold else 0))
@@ -406,7 +406,7 @@ _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 
 
 def _variable(text: str) -> tuple[str, str | None]:
-    """The key of a variable in lower case, and its default."""
+    """The key of a policy variable `${key, 'default'}` in lower case, and its default."""
     key, separator, default = text.partition(",")
     return key.strip().lower(), default.strip().strip("'") if separator else None
 
@@ -421,7 +421,7 @@ def _check_variables(text: str, where: str, with_variables: bool) -> None:
 
 
 def _filled(text: str, context: PolicyContext) -> str:
-    """A text with its variables replaced; wildcards in their values stand for themselves."""
+    """A text with its variables replaced. Wildcard characters in their values are escaped."""
     if "${" not in text:
         return text
 
@@ -434,7 +434,7 @@ def _filled(text: str, context: PolicyContext) -> str:
 
 
 def _plain(text: str) -> str:
-    """A filled text where wildcards have no meaning."""
+    """A filled text without escapes, for operators without wildcards."""
     return text.replace(_LITERAL, "")
 
 
@@ -476,7 +476,7 @@ def _in_network(address: str, network: str) -> bool:
 
 
 class _Operator(NamedTuple):
-    """A comparison of a value of the request with one of the policy; `check` raises ValueError for one that cannot be."""
+    """Compares a value of the request with one of the policy. `check` raises ValueError for an invalid value of a policy."""
 
     compare: Callable[[str, str], bool]
     negated: bool = False
@@ -489,7 +489,7 @@ def _compared(
     def compare(value: str, wanted: str) -> bool:
         try:
             return how(convert(value), convert(_plain(wanted)))
-        except ValueError:  # the request has something else
+        except ValueError:  # the request's value has another type
             return False
 
     return compare
@@ -582,7 +582,7 @@ Reader = Callable[[PolicyQuery, PolicyContext], Sequence[str] | None]
 
 
 def _reader(key: str, where: str) -> Reader:
-    """What finds the values of a condition key, whose name is written in any case."""
+    """The function that reads a condition key's values from a request. Upper and lower case are the same."""
     folded = key.lower()
     if folded in _CONTEXT_KEYS:
         get = _CONTEXT_KEYS[folded]
@@ -625,6 +625,6 @@ class _PolicyCondition(msgspec.Struct, frozen=True):
         return bool(found) and all(found) if not (self.quantifier or self.denies) else any(found)
 
     def _is_met(self, value: str, wanted: Sequence[str]) -> bool:
-        """Of a negated operator, no value of the policy may match."""
+        """Whether one value of the policy matches; for a negated operator, whether none matches."""
         compare = self.operator.compare
         return any(compare(value, each) for each in wanted) is not self.operator.negated

@@ -1,10 +1,8 @@
-"""Channels between a server's processes; `Link` holds a front's requests while its writer is replaced.
+"""With --workers: requests and answers over a Unix socket between two processes; waits while the writer is restarted.
 
-A channel is one Unix socket. Both ends ask and answer.
-
-What an event loop's turn brings for the other end is sent as one frame. How much may wait to be sent is bounded by the
-budget of bodies. When the other process ends, `on_lost` is called,
-and whoever waits for an answer gets an error that SDKs retry.
+Both ends of a channel send requests and answer those of the other. The messages of one turn of the event loop are sent as
+one frame. The budget of bodies limits how many bytes wait to be sent. When the other process ends, `on_lost` is called, and
+the requests that wait for an answer get an error that SDKs retry.
 """
 
 from __future__ import annotations
@@ -28,13 +26,13 @@ from isotone.server.process_messages import (
 )
 
 Outcome = bytes | ApiError | ConnectionFailed
-"""What comes of a request."""
+"""The result of a request."""
 
-Take = Callable[[Outcome], object]
-"""Takes what comes of a request. It must not raise."""
+OnOutcome = Callable[[Outcome], object]
+"""Called with the result of a request. It must not raise."""
 
 Serve = Callable[["Channel", Request], object]
-"""Executes a request of the other end, which is answered with `Channel.answer`, now or later."""
+"""Executes a request of the other end, and calls `Channel.answer`, at once or later."""
 
 log = logging.getLogger("isotone.server")
 
@@ -61,30 +59,30 @@ class Channel(asyncio.Protocol):
         self._reader = FrameReader()
         self._outbox: list[Message] = []
         self._is_due = False
-        self._asked: dict[int, Take] = {}
+        self._asked: dict[int, OnOutcome] = {}
         self._next = 0
         self._transport: asyncio.Transport | None = None
 
     async def open(self, end: socket.socket) -> None:
-        """Begin with a connected socket, which the channel owns from now on."""
+        """Start with a connected socket, which the channel owns and closes."""
         end.setblocking(False)
         await self._loop.create_unix_connection(lambda: self, sock=end)
 
-    def ask(self, operation: str, body: bytes, region: str, take: Take) -> None:
+    def ask(self, operation: str, body: bytes, region: str, take: OnOutcome) -> None:
         """Send a request; what comes of it is passed to `take`."""
         number = self._next = self._next + 1
         self._asked[number] = take
         self._send(Request(number, operation, body, region))
 
     def answer(self, number: int, outcome: Outcome) -> None:
-        """Send what came of a request of the other end."""
+        """Send the result of a request of the other end."""
         if type(outcome) is bytes:
             self._send(Answer(number, outcome))
         else:
             self._send(failed(number, cast(IsotoneError, outcome)))
 
     def close(self) -> None:
-        """Send what is left, and end."""
+        """Send the messages that wait, and close the socket."""
         if self._transport is not None:
             self._send_all()
             self._transport.close()
@@ -123,19 +121,19 @@ class Channel(asyncio.Protocol):
 
 
 class Link:
-    """A front's way to another process, whichever that is now. Without one, requests wait for the next.
+    """A front's channel to another process, which may be replaced. Without a process, requests wait for the next one.
 
-    `want` is called when a request comes, and there is none.
+    `want` is called when a request arrives and there is no process.
     """
 
     def __init__(self, serve: Serve, want: Callable[[], object] | None = None) -> None:
         self._serve = serve
         self._want = want
         self._channel: Channel | None = None
-        self._held: list[tuple[str, bytes, str, Take]] = []
+        self._held: list[tuple[str, bytes, str, OnOutcome]] = []
 
     async def connect(self, end: socket.socket) -> None:
-        """Use a channel to a new process, from now on."""
+        """Use a channel to a new process, and send it the requests that wait."""
         channel = Channel(self._serve, self._lost)
         await channel.open(end)
         self._channel = channel
@@ -143,7 +141,7 @@ class Link:
         for request in held:
             channel.ask(*request)
 
-    def ask(self, operation: str, body: bytes, region: str, take: Take) -> None:
+    def ask(self, operation: str, body: bytes, region: str, take: OnOutcome) -> None:
         """Send a request; what comes of it is passed to `take`."""
         if self._channel is not None:
             self._channel.ask(operation, body, region, take)
@@ -154,11 +152,11 @@ class Link:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a process at the other end."""
+        """Whether a process is connected."""
         return self._channel is not None
 
     def close(self) -> None:
-        """Ask nothing any more."""
+        """Close the channel; requests that wait get an error."""
         held, self._held = self._held, []
         for *_, take in held:
             take(InternalServerError("The server is stopping."))

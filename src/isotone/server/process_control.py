@@ -1,7 +1,7 @@
-"""Orders between the supervisor of a server and its processes: one byte each, some with a socket.
+"""With --workers: orders between the supervisor and its processes: connection, channel, reload, stop, ready, failed.
 
-They travel over a Unix socket, one `recvmsg` for each: a socket belongs to the byte with which it was sent. The end of the
-socket is an order, too: whoever is left stops.
+An order is one byte on a Unix socket, some with a file descriptor. It is received by one `recvmsg`, because a descriptor
+belongs to the byte with which it was sent. The end of the stream is an order to stop.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ CONNECTION: Final = b"c"
 CHANNEL: Final = b"w"
 """To a front: its channel to the writer. To the writer: its channel to a front."""
 PAGES: Final = b"p"
-"""To a front: its channel to the process with the pages. From a front: it needs one."""
+"""To a front: its channel to the process with the pages. From a front: send me such a channel."""
 RELOAD: Final = b"r"
 STOP: Final = b"s"
 READY: Final = b"y"
-"""To the supervisor: the process serves from now on."""
+"""To the supervisor: the process has started to serve."""
 FAILED: Final = b"e"
-"""To the supervisor: the process cannot begin; the reason follows, to the end of the socket."""
+"""To the supervisor: the process cannot start. The error follows, up to the end of the stream."""
 
 
 class Order(NamedTuple):
@@ -36,7 +36,7 @@ ENDED: Final = Order(STOP, None)
 
 
 def send(control: socket.socket, kind: bytes, end: socket.socket | None = None) -> bool:
-    """Send an order, with a copy of a socket; False if the other process does not take it now."""
+    """Send an order, with a copy of a socket; False if the other process has ended, or its queue is full."""
     if sys.platform == "win32":
         raise OSError("a server of several processes needs POSIX")
     try:
@@ -44,7 +44,7 @@ def send(control: socket.socket, kind: bytes, end: socket.socket | None = None) 
             control.send(kind)
         else:
             socket.send_fds(control, [kind], [end.fileno()])
-    except OSError:  # it has ended, or its queue is full
+    except OSError:
         return False
     return True
 

@@ -1,12 +1,12 @@
-"""The messages between the processes of a server: requests with numbers, their answers, and frames of several.
+"""The bytes that a server's processes (fronts, writer, pages, lanes) exchange: requests, answers, errors, in frames.
 
     frame     4 bytes, big-endian: the length of what follows; then MessagePack: a list of messages
     Request   a request as it came over HTTP: its action, its body, the region that it is signed for
     Answer    the body of its response
     Failed    its error: the name of its class, its message, and the other members of its body in JSON
 
-A sender collects what one turn of its event loop brings, and sends it as one frame. Requests are pipelined: answers come in
-any order, each with the number of its request. What is no action of the API begins with a slash (`/healthz`).
+A sender sends the messages of one turn of its event loop as one frame. Requests are pipelined: answers come in any order,
+each with the number of its request. An operation that is not an action of the API begins with a slash (`/healthz`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,15 @@ from typing import Final
 import msgspec
 
 from isotone.errors import ApiError, InternalServerError, IsotoneError, restored
+
+HEALTH_PATH: Final = "/healthz"
+"""From a front to the writer: can the database be read and written?"""
+METRICS_PATH: Final = "/metrics"
+"""From a front to the writer: the metrics of all processes. From the writer to each front: the metrics of that front."""
+HOT_KEYS_PATH: Final = "/hotkeys"
+"""From a front to the writer: the hot keys of all fronts. From the writer to each front: the hot keys of that front."""
+WITH_TABLES: Final = b"tables"
+"""The body of a request for metrics that include those of tables; the others have no body."""
 
 _LENGTH: Final = Struct(">I")
 _HEAD: Final = _LENGTH.size
@@ -43,7 +52,7 @@ class Answer(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False):
 
 
 class Failed(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False):
-    """The error of a request."""
+    """The error of a request; `kind` is the name of its class."""
 
     number: int
     kind: str
@@ -51,7 +60,7 @@ class Failed(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False):
     members: bytes = b""  # a JSON object, if there are any
 
     def error(self) -> IsotoneError:
-        """The error, as the other process had it; the attributes of one that is not the API's are lost."""
+        """The error of the other process. One that is not of the API keeps its class and message only."""
         kind = _kinds().get(self.kind)
         if kind is None:
             return InternalServerError(self.message)
@@ -77,7 +86,7 @@ def failed(number: int, error: IsotoneError) -> Failed:
 
 
 def frame(messages: Sequence[Message]) -> bytearray:
-    """The bytes of a frame."""
+    """The bytes of a frame with these messages."""
     content = bytearray(_HEAD)
     _encode_into(messages, content, _HEAD)
     _LENGTH.pack_into(content, 0, len(content) - _HEAD)
@@ -85,16 +94,16 @@ def frame(messages: Sequence[Message]) -> bytearray:
 
 
 class FrameReader:
-    """Makes messages of the bytes that arrive, in pieces of any length."""
+    """Decodes messages from bytes that arrive in pieces of any length."""
 
     __slots__ = ("_missing", "_pieces")
 
     def __init__(self) -> None:
-        self._pieces: list[bytes] = []  # of a frame that is not complete
-        self._missing = _HEAD  # bytes without which there is nothing to do
+        self._pieces: list[bytes] = []  # of an incomplete frame
+        self._missing = _HEAD  # bytes until the next frame, or its length, is complete
 
     def messages(self, data: bytes) -> list[Message]:
-        """The messages of the frames that are complete with `data`."""
+        """The messages of the frames that `data` completes."""
         self._missing -= len(data)
         if self._missing > 0:
             self._pieces.append(data)
@@ -123,7 +132,7 @@ _KINDS: Final[dict[str, type[IsotoneError]]] = {}
 
 
 def _kinds() -> dict[str, type[IsotoneError]]:
-    """The classes of errors by their names. The client has its own classes with some of them, further down in the tree."""
+    """The classes of errors by name. Classes nearer to `IsotoneError` win: a client has subclasses of the same names."""
     if not _KINDS:
         kinds: list[type[IsotoneError]] = [IsotoneError]
         for kind in kinds:

@@ -1,4 +1,4 @@
-"""DynamoDB's JSON 1.0 protocol without a socket: decodes requests into calls, each for the region it is signed for.
+"""Decodes requests: path, Content-Type, X-Amz-Target, region; UnknownOperationException, CORS preflights.
 
 A request is checked in the order of the real service: method and path, content type, body encoding, target,
 signature. The first check that fails determines the answer:
@@ -13,12 +13,12 @@ signature. The first check that fails determines the answer:
 Nearly all requests differ only in their body. `read` has a fast path that recognises these by a few
 comparisons, and leaves all others to `_read_carefully`, which checks the rules one by one.
 
-Where signatures are verified (`read_verified`), that comes before the body is decompressed or decoded.
+With credentials, `read_verified` verifies the signature before the body is decompressed or decoded.
 
-To hash, to decompress or to parse a large body takes long: a connection calls `read` in a thread then.
+Hashing, decompressing and parsing a large body take long: then a connection calls `read` in a thread.
 
 A client writes its header names the same way in every request. `HeaderNames`, cached by the tuple of all names, has the
-client's names of the headers that matter.
+client's spelling of the headers that matter.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from isotone.server.response import (
 )
 from isotone.values.request_body import read_json
 
-_CACHE_SIZE: Final = 512  # entries of each cache; bounds what a hostile client can fill
+_CACHE_SIZE: Final = 512  # entries of each cache; a limit, because clients choose them
 
 _TARGET: Final = re.compile(rb"DynamoDB(?:Streams)?_20120810\.([A-Za-z]+)")
 _CONTENT_TYPES: Final = {JSON_1_0: ORDINARY, b"application/json": WRAPPED_JSON}
@@ -61,24 +61,24 @@ _WHOLE_SIGNATURE: Final = re.compile(
     rb"AWS4-\S+ Credential=[^,=]+, ?SignedHeaders=[^,=]+, ?Signature=[0-9a-f]{64}"
 )
 _FAULTS: Final = b"/faults"
-_LOCAL_NODES: Final = b"/localnodes"  # by which clients of a cluster find its nodes
+_LOCAL_NODES: Final = b"/localnodes"  # where clients of a cluster find its nodes
 _OF_OPERATORS: Final = {b"/metrics": METRICS, b"/healthz": HEALTH, b"/hotkeys": HOT_KEYS}
 _PREFLIGHT_MAX_AGE: Final = b"172800"
 
 
 class HeaderNames(msgspec.Struct, frozen=True):
-    """One client's names of the headers that matter; b"" for those that it does not send."""
+    """One client's spelling of the headers that matter; b"" for those that it does not send."""
 
-    host: bytes  # b"" also if another header makes the head matter: Origin, Expect, or one that is there twice
+    host: bytes  # b"" also if the head needs further checks: Origin, Expect, or a repeated header
     target: bytes
     content_type: bytes
     content_length: bytes
     accept_encoding: bytes
     authorization: bytes
     expect: bytes
-    is_coded: bool  # the body is compressed, or has signatures in it
-    ordinary: bool  # has all that the fast path needs, and no header that it does not handle
-    lower: tuple[bytes, ...]  # all names in lower case, in order; none if one is there twice
+    is_coded: bool  # has Content-Encoding: the body is compressed, or in signed chunks
+    ordinary: bool  # has all headers that the fast path needs, and none that it does not handle
+    lower: tuple[bytes, ...]  # all names in lower case, in order; empty if one is repeated
 
 
 _NEEDED: Final = frozenset([b"x-amz-target", b"content-type", b"authorization"])
@@ -98,11 +98,11 @@ SINGLE_HEADERS: Final = frozenset(
         b"x-amz-target",
     ]
 )
-"""Headers that a request may have once: two could be read in two ways."""
+"""Headers that a request may have only once, because a second one would be ambiguous."""
 
 
 class Caller(NamedTuple):
-    """Who sent a request: the key of the signature, its user if it was verified, and the address."""
+    """The sender of a request: the key of the signature, its user if it was verified, and the address."""
 
     access_key_id: str
     user: str | None
@@ -117,15 +117,15 @@ class ServiceCall(msgspec.Struct, frozen=True):
     body: bytes
     style: ResponseStyle
     region: str = ""  # of the signature; empty if it has none
-    caller: Caller | None = None  # if somebody wants to know
-    trace: object | None = None  # the context of OpenTelemetry in its headers, if there are spans
+    caller: Caller | None = None  # with credentials, or an audit log
+    trace: object | None = None  # with OpenTelemetry, the trace context of the headers
 
 
 Read = Callable[
     [bytes, bytes, Mapping[bytes, bytes], HeaderNames, bytes],
     ServiceCall | PlainResponse | HttpRefusal,
 ]
-"""Decodes a request: `read`, or a reader that verifies its signature, too."""
+"""Decodes a request: `read`, or a function that also verifies its signature."""
 
 
 class Received(NamedTuple):
@@ -141,20 +141,20 @@ class Received(NamedTuple):
 Note = Callable[
     [ServiceCall | PlainResponse | HttpRefusal, Received], ServiceCall | PlainResponse | HttpRefusal
 ]
-"""Sees what was read of a request, on the event loop; what it returns takes the place of that."""
+"""Called with a decoded request, on the event loop; returns the request that replaces it."""
 
 Verify = Callable[[bytes, bytes, dict[bytes, bytes], bytes], tuple[Caller, str, bytes]]
-"""Who sent a request, its region, and its body without the signatures in it. Raises the service's error.
+"""Returns the caller of a request, its region, and its body without chunk signatures. Raises the service's error.
 
 It may change the headers, whose names are in lower case."""
 
 
 _operations: dict[bytes, str] = {}
-_regions: dict[bytes, str] = {}  # by a complete authorization header, without its digits
+_regions: dict[bytes, str] = {}  # by an Authorization header without the digits of the signature
 
 
 class _KnownHeaderNames(dict[tuple[bytes, ...], HeaderNames]):
-    """The header names of all clients, by the tuple of all names of a request."""
+    """The `HeaderNames` of all clients, by the tuple of all header names of a request."""
 
     def __missing__(self, names: tuple[bytes, ...]) -> HeaderNames:
         if len(self) >= _CACHE_SIZE:
@@ -195,7 +195,7 @@ def read(
     header_names: HeaderNames,
     body: bytes,
 ) -> ServiceCall | PlainResponse | HttpRefusal:
-    """Decode a request: a call for the service, or an answer that needs no service."""
+    """Decode a request: a call of the service, a page, or a refusal."""
     if (
         header_names.ordinary
         and url == b"/"
@@ -228,7 +228,7 @@ def read_verified(
     body: bytes,
     verify: Verify,
 ) -> ServiceCall | PlainResponse | HttpRefusal:
-    """Decode a request as `read` does, after its signature was verified."""
+    """Verify the signature of a request, and decode it as `read` does."""
     if header_names.lower:
         lowered = dict(zip(header_names.lower, headers.values(), strict=True))
         if (
@@ -253,7 +253,7 @@ def read_verified(
 
 
 def _signed_region(authorization: bytes) -> str | None:
-    """The region of an authorization header, which is remembered; None if the header is not complete."""
+    """The region of an Authorization header, cached; None if the header is incomplete."""
     if _WHOLE_SIGNATURE.fullmatch(authorization) is None:
         return None
     region = _region({b"authorization": authorization}, b"")
@@ -275,7 +275,7 @@ def _read_carefully(
     verify: Verify | None = None,
 ) -> ServiceCall | PlainResponse | HttpRefusal:
     path, _, query = url.partition(b"?")
-    if path == _FAULTS and verify is None:  # an operation that only a server of faults knows
+    if path == _FAULTS and verify is None:  # an operation of servers with --faults
         return ServiceCall(f"{method.decode()} {path.decode()}", body, ORDINARY)
     if method != b"POST" or path != b"/":
         return _other_method(method, path, headers)
@@ -299,7 +299,7 @@ def _read_carefully(
 
 
 def _claimed_region(headers: Mapping[bytes, bytes], query: bytes, body: bytes) -> str:
-    """The region of a signature that is complete, whether or not it is right."""
+    """The region of a complete signature, which is not verified. Raises the error of an incomplete one."""
     refused = signature_error(headers, query)
     if refused is not None:
         if body:
@@ -324,7 +324,7 @@ def _other_method(method: bytes, path: bytes, headers: Mapping[bytes, bytes]) ->
 
 
 def _preflight(headers: Mapping[bytes, bytes]) -> tuple[tuple[bytes, bytes], ...]:
-    """CORS: a page of an allowed origin may send whatever it asks for."""
+    """The headers that answer a CORS preflight: `admission` has allowed the origin, so it may send what it asks for."""
     asked = (
         (b"Access-Control-Allow-Headers", headers.get(b"access-control-request-headers")),
         (b"Access-Control-Allow-Methods", headers.get(b"access-control-request-method")),
@@ -365,7 +365,7 @@ def _operation(target: bytes) -> str:
 
 
 def by_lower_name(headers: Mapping[bytes, bytes]) -> dict[bytes, bytes] | None:
-    """The headers by their names in lower case; None if one that must be single is there twice."""
+    """The headers by their names in lower case; None if one of `SINGLE_HEADERS` is repeated."""
     lowered: dict[bytes, bytes] = {}
     for name, value in headers.items():
         lower = name.lower()

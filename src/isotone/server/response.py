@@ -1,4 +1,4 @@
-"""HTTP responses as DynamoDB sends them: headers, checksum, request id.
+"""Encodes HTTP responses as DynamoDB does: status, headers, x-amz-crc32, x-amzn-RequestId, CORS, error bodies.
 
 Each response has a unique id (`x-amzn-RequestId`) and the CRC-32 of its body after compression
 (`x-amz-crc32`), which the SDKs verify.
@@ -40,7 +40,7 @@ _CORS_HEADERS: Final = (
 )
 
 # A request id has 52 characters: 10 for this process, 16 for the request, and a constant suffix of 26.
-# The 16 are a number that counts from a random one, and has no more digits before 8 * 10**15 requests.
+# The 16 digits count from a random number, and stay 16 for 8 * 10**15 requests.
 _ALPHABET: Final = b"0123456789ABCDEFGHIJKLMNOPQRSTUV"
 _REQUEST_ID: Final = b"%b%%dVV4KQNSO5AEMVJF66Q9ASUAAJG" % bytes(
     _ALPHABET[byte & 31] for byte in os.urandom(10)
@@ -53,7 +53,7 @@ def _count_from_elsewhere() -> None:
     _next_number = count(10**15 + int.from_bytes(os.urandom(6))).__next__
 
 
-if hasattr(os, "register_at_fork"):  # another process has numbers of its own
+if hasattr(os, "register_at_fork"):  # a forked process starts from another random number
     os.register_at_fork(after_in_child=_count_from_elsewhere)
 
 _ORDINARY_HEAD: Final = (
@@ -82,7 +82,7 @@ WRAPPED_JSON: Final = ResponseStyle(content_type=b"application/json", wrapped=Tr
 
 
 class PlainResponse(NamedTuple):
-    """An answer that is not DynamoDB JSON."""
+    """A response that is not DynamoDB JSON."""
 
     status: int
     body: bytes = b""
@@ -97,10 +97,8 @@ class HttpRefusal(NamedTuple):
     style: ResponseStyle
 
 
-LOCAL_NODES: Final = PlainResponse(
-    200
-)  # its body depends on the node that is asked: `Dispatcher.local_nodes`
-METRICS: Final = PlainResponse(200, b"metrics")  # a connection asks its server for these
+LOCAL_NODES: Final = PlainResponse(200)  # a placeholder: `Dispatcher.local_nodes` makes the body
+METRICS: Final = PlainResponse(200, b"metrics")  # placeholders: `Monitor` makes these responses
 HEALTH: Final = PlainResponse(200, b"health")
 HOT_KEYS: Final = PlainResponse(200, b"hot keys")
 NOT_FOUND: Final = PlainResponse(404, b"<UnknownOperationException/>\n")
@@ -144,7 +142,7 @@ def request_id() -> bytes:
 def render_result(
     style: ResponseStyle, result: bytes | ApiError | ConnectionFailed, keep_alive: bool = True
 ) -> bytes:
-    """The response to a call: the service's bytes, or its error; empty if the connection is to break."""
+    """The response to a call: the service's bytes, or its error; empty for `ConnectionFailed`."""
     if style is ORDINARY and keep_alive and type(result) is bytes:
         number, checksum = _next_number(), crc32(result)
         return _ORDINARY_HEAD % (http_date(), len(result), number, checksum, result)

@@ -1,4 +1,4 @@
-"""Tells the service manager that started the server (systemd, `Type=notify`) that it accepts connections."""
+"""Notifies systemd (`Type=notify`, NOTIFY_SOCKET) that the server accepts connections."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import closing
 
 
 def notify(state: bytes) -> None:
-    """Send a state such as `READY=1` to the socket that `NOTIFY_SOCKET` names; without one, nobody waits for it.
+    """Send a state such as `READY=1` to the socket that `NOTIFY_SOCKET` names; do nothing without it.
 
-    Raises `OSError` if the socket cannot be reached: the manager would wait until its time-out, and then stop the server.
+    Raises `OSError` if the socket cannot be reached. (If ignored, systemd would stop the server after its time-out.)
     """
     address = os.environ.get("NOTIFY_SOCKET", "")
     if sys.platform == "win32" or not address.startswith(("/", "@")):

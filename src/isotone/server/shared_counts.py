@@ -1,7 +1,7 @@
-"""What all processes of a server see in shared memory: connections and bodies of each front, and a torn line of the log.
+"""With --workers: counters in shared memory: connections and body bytes of each front, for the server's limits.
 
-Each number is written by one process alone, and all are added up, so that a budget is one for the whole server. The
-supervisor counts the connections that it has handed to a front, and the front those that have ended.
+Each number has one writer, and readers add up all of them. The supervisor counts the connections that it has passed to a
+front, and the front those that have ended. The state of the audit log's last line (`TornLine`) is shared here, too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _HANDED, _ENDED, _SERVED, _BODIES, _FIELDS = range(5)
 
 
 class SharedCounts:
-    """The counts of so many fronts. It is made before they are forked."""
+    """The counts of `fronts` fronts; created before they are forked."""
 
     def __init__(self, fronts: int) -> None:
         self.torn_line = TornLine()
@@ -25,24 +25,24 @@ class SharedCounts:
         self._numbers = memoryview(mmap.mmap(-1, fronts * _FIELDS * _SIZE)).cast("q")
 
     def hand(self, front: int) -> None:
-        """A front gets one more connection."""
+        """Count a connection that is passed to a front."""
         self._numbers[front * _FIELDS + _HANDED] += 1
 
     def end(self, front: int) -> None:
-        """A connection of a front has ended."""
+        """Count a connection of a front that has ended."""
         self._numbers[front * _FIELDS + _ENDED] += 1
 
     def connections(self, front: int) -> int:
-        """The connections of a front, with those that it has not begun with."""
+        """The open connections of a front, including those that it has not accepted yet."""
         start = front * _FIELDS
         return self._numbers[start + _HANDED] - self._numbers[start + _ENDED]
 
     def set_served(self, front: int, number: int) -> None:
-        """How many connections a front serves: not those that it turns away."""
+        """Set the number of connections that a front serves, without those that it refuses."""
         self._numbers[front * _FIELDS + _SERVED] = number
 
     def all_served(self) -> int:
-        """The connections that all fronts serve."""
+        """The number of connections that all fronts serve."""
         return sum(self._numbers[_SERVED::_FIELDS])
 
     def bodies(self, front: int) -> int:
@@ -50,7 +50,7 @@ class SharedCounts:
         return self._numbers[front * _FIELDS + _BODIES]
 
     def set_bodies(self, front: int, held: int) -> None:
-        """How many bytes a front holds now."""
+        """Set the bytes of the bodies that a front holds."""
         self._numbers[front * _FIELDS + _BODIES] = held
 
     def all_bodies(self) -> int:
@@ -58,13 +58,13 @@ class SharedCounts:
         return sum(self._numbers[_BODIES::_FIELDS])
 
     def clear(self, front: int) -> None:
-        """Forget a front that has ended."""
+        """Set the counts of a front that has ended to 0."""
         for field in range(_FIELDS):
             self._numbers[front * _FIELDS + field] = 0
 
 
 class SharedBodies(Bodies):
-    """The budget of the bodies of all fronts, as one of them counts it."""
+    """The budget of the bodies of all fronts, in the process of one of them."""
 
     __slots__ = ("_counts", "_front")
 

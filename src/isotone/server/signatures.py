@@ -1,16 +1,16 @@
-"""AWS Signature Version 4, verified to the letter: in the Authorization header, in the query, and of bodies in chunks.
+"""Verifies AWS Signature Version 4: headers, presigned URLs, aws-chunked bodies, clock skew (InvalidSignatureException).
 
 A signature covers the method, the path, the query, the headers that it names, and the body as it was sent. `Host` and
-every `X-Amz-*` header that a request has must be among them, so that nobody adds one on the way. Its time may differ
-from the server's by fifteen minutes; a signature in the query is good for as long as it says. Within that time a
-request can be sent again: TLS keeps others from seeing it.
+every `X-Amz-*` header of the request must be among the named ones, so that nobody can add one on the way. Its time may differ
+from the server's by fifteen minutes; a presigned URL is valid for as long as it says. Within that time a request can be
+replayed: only TLS prevents others from reading it.
 
-    parsed      the parts of the signature, kept by all of the header but the signature itself
+    parsed      the parts of the signature, cached by the Authorization header without its last 64 digits
     key         an access key of a user, with its session token if it has one
     time        of `X-Amz-Date`, or of `Date`
     signature   of the canonical request, compared in constant time
 
-The errors, and their sentences, are those of the service.
+The error messages are those of the service.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ SKEW: Final = 15 * 60
 _SERVICE: Final = "dynamodb"
 _TERMINATOR: Final = "aws4_request"
 _ASYMMETRIC: Final = "AWS4-ECDSA-P256-SHA256"
-_LONGEST: Final = 7 * 24 * 3600  # seconds that a signature in a query may be good for
-_CACHE_SIZE: Final = 512  # bounds what a hostile client can fill
+_LONGEST: Final = 7 * 24 * 3600  # the largest X-Amz-Expires, in seconds
+_CACHE_SIZE: Final = 512  # entries of each cache; a limit, because clients choose them
 _SIGNATURE_DIGITS: Final = 64
 _EMPTY_HASH: Final = hashlib.sha256(b"").hexdigest().encode()
 
@@ -65,11 +65,11 @@ _MISMATCH: Final = (
 )
 
 FindKey = Callable[[str], Login | None]
-"""Who has an access key id; None if nobody has it."""
+"""Finds the user and the key of an access key id; None if there is none."""
 
 
 class Verified(NamedTuple):
-    """A request that is what its signer sent: who that is, and the body without the signatures in it."""
+    """A request with a right signature: its user and key, its region, and its body without chunk signatures."""
 
     login: Login
     region: str
@@ -78,7 +78,7 @@ class Verified(NamedTuple):
 
 
 class _SignatureForm(NamedTuple):
-    """The parts of a signature that a client sends again with its next request."""
+    """The parts of a signature that are the same in the client's next request."""
 
     access_key_id: str
     day: str
@@ -97,10 +97,10 @@ class Verifier:
         self._forms: dict[tuple[bytes, tuple[bytes, ...]], _SignatureForm] = {}
         self._derived: dict[
             tuple[str, str, str], bytes
-        ] = {}  # by secret: another thread may use an old one
+        ] = {}  # by secret, day, region: another thread may still use an old secret
 
     def use(self, find_key: FindKey) -> None:
-        """Look keys up in another place from now on."""
+        """Look up keys with another function from now on."""
         self._find_key = find_key
         self._derived.clear()
 
@@ -113,9 +113,9 @@ class Verifier:
         *,
         secure: bool,
     ) -> Verified:
-        """Who signed a request; raises the service's error. Names of headers are in lower case.
+        """Verify a request. Raises the service's error. Names of headers are in lower case.
 
-        `secure`: the connection is encrypted, so a body may be left unsigned.
+        `secure`: the connection is encrypted, so the body may be unsigned.
         """
         path, _, query = url.partition(b"?")
         authorization = headers.get(b"authorization", b"")
@@ -150,7 +150,7 @@ class Verifier:
         return Verified(login, form.region, body, in_chunks)
 
     def _header_form(self, authorization: bytes, headers: Mapping[bytes, bytes]) -> _SignatureForm:
-        """The parts in an Authorization header. All of it but the signature is the same for a day."""
+        """The parts in an Authorization header, cached: all but the signature stays the same for a day."""
         lead = authorization[:-_SIGNATURE_DIGITS], tuple(headers)
         form = self._forms.get(lead)
         if form is None:
@@ -197,7 +197,7 @@ class Verifier:
             )
 
     def _signing_key(self, form: _SignatureForm, key: AccessKey) -> bytes:
-        """The key of a day and a region, which is derived once."""
+        """The signing key of a day and a region, cached."""
         wanted = key.secret_access_key, form.day, form.region
         known = self._derived.get(wanted)
         if known is None:
@@ -290,13 +290,13 @@ def _form(credential: str, signed: str, headers: Mapping[bytes, bytes]) -> _Sign
 
 
 def _template(names: list[bytes]) -> bytes:
-    """The canonical request of a POST to `/` without a query, with places for the values of headers and the body."""
+    """The canonical request of a POST to `/` without a query, with `%b` for the values of headers and the body's hash."""
     lines = b"".join(b"%b:%%b\n" % name.replace(b"%", b"%%") for name in names)
     return b"POST\n/\n\n%b\n%b\n%%b" % (lines, b";".join(names).replace(b"%", b"%%"))
 
 
 def _check_signed(names: list[bytes], headers: Mapping[bytes, bytes]) -> None:
-    """What decides about a request must be signed, and what is signed must be there."""
+    """Refuse a signature without `Host` or an `X-Amz-*` header of the request, or with a header that is absent."""
     if b"host" not in names:
         raise InvalidSignatureException(
             "'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization."
@@ -398,7 +398,7 @@ def _canonical(
 
 
 def _has_blanks(canonical: bytes) -> bool:
-    """Whether values of headers may have blanks that are written in another way."""
+    """Whether values of headers may have blanks that the canonical form removes."""
     return b"  " in canonical or b"\t" in canonical or b" \n" in canonical or b": " in canonical
 
 
@@ -441,7 +441,7 @@ def _mismatch(canonical: bytes, text: bytes) -> ApiError:
 
 
 def _payload_hash(headers: Mapping[bytes, bytes], body: bytes, *, secure: bool) -> bytes:
-    """The line of the body in the canonical request, checked against the body where it is its hash."""
+    """The body's line in the canonical request. Where it is the hash of the body, it is checked."""
     stated = headers.get(b"x-amz-content-sha256")
     if stated == _CHUNKED:
         return _CHUNKED
@@ -466,7 +466,7 @@ def _payload_hash(headers: Mapping[bytes, bytes], body: bytes, *, secure: bool) 
 
 
 class _Seed(NamedTuple):
-    """What the signature of the first chunk is made of."""
+    """The input of the first chunk's signature."""
 
     key: bytes
     stamp: str
@@ -475,7 +475,7 @@ class _Seed(NamedTuple):
 
 
 def _unchunked(body: bytes, headers: Mapping[bytes, bytes], seed: _Seed) -> bytes:
-    """The content of an `aws-chunked` body: each chunk is signed together with the signature before it."""
+    """The content of an `aws-chunked` body. Each chunk's signature also covers the previous signature."""
     head = b"%b\n%b\n%b\n" % (_CHUNK_ALGORITHM, seed.stamp.encode(), seed.scope.encode())
     before, at, chunks = seed.signature, 0, []
     while True:

@@ -1,8 +1,8 @@
-"""Serves one file by several processes: starts them, gives them connections, replaces those that die, and stops them.
+"""`isotone serve --workers N`: the parent process: forks fronts and writer, accepts connections, replaces dead processes.
 
-The supervisor has imported everything and opened nothing: neither a database nor an event loop, so that it can fork at any
-time, and one more process costs what that process changes. It accepts connections, and hands each to the front that has
-the fewest. See docs/design/processes.md.
+The supervisor has imported everything and opened nothing, neither a database nor an event loop. So it can fork at any time,
+and a new process costs only the memory that it changes. It accepts connections, and passes each to the front with the
+fewest. See docs/design/processes.md.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Final, Unpack
 from isotone.errors import IsotoneError, StorageError
 from isotone.server import process_control as orders
 from isotone.server.child_process import ProcessRole, run
-from isotone.server.front import FrontProcess, Services, Shared
+from isotone.server.front import FrontProcess, Services, SharedSettings
 from isotone.server.listener import GRACE, ServerOptions, admission_of, bind, url_of
 from isotone.server.pages_process import PagesProcess
 from isotone.server.process_messages import Failed, FrameReader
@@ -34,10 +34,10 @@ from isotone.server.writer import WriterProcess
 
 assert sys.platform != "win32"  # it forks
 
-_MOST_DEATHS: Final = 10  # within a minute, after which the server ends
+_MOST_DEATHS: Final = 10  # deaths of processes within a minute; then the server ends
 _MINUTE: Final = 60.0
-_FAREWELL: Final = GRACE + 3.0  # seconds after which a process that should stop is killed
-_BURST: Final = 64  # connections that are accepted before anything else is looked at
+_FAREWELL: Final = GRACE + 3.0  # seconds between the order to stop and a kill
+_BURST: Final = 64  # connections that are accepted before other events are handled
 _PAUSE: Final = 0.05  # seconds
 _FILES: Final = ("credentials", "audit_log", "tls_cert")  # options whose files are read again
 
@@ -46,14 +46,14 @@ log = logging.getLogger("isotone.server")
 
 @dataclass(slots=True, eq=False)
 class _Child:
-    """A process, its channel to the supervisor, and what it is."""
+    """A forked process, and the supervisor's socket to it."""
 
     name: str
     number: int = -1  # of a front
     pid: int = 0
     control: socket.socket = field(init=False)
     is_ready: bool = False
-    failure: IsotoneError | None = None  # why it could not begin
+    failure: IsotoneError | None = None  # why it could not start
 
 
 class TooManyDeaths(StorageError):
@@ -67,12 +67,12 @@ def serve_by_processes(
     ready: Callable[[str], None] | None = None,
     **options: Unpack[ServerOptions],
 ) -> None:
-    """Serve a file by `workers` fronts and a writer, until SIGINT or SIGTERM. The options are those of `serve`."""
+    """Serve a file with `workers` fronts and a writer, until SIGINT or SIGTERM. The options are those of `serve`."""
     workers = options.get("workers", 1)
     listening = bind(host, port)
     with listening:
         admission_of(host, listening, options)
-        shared = Shared(services, SharedCounts(workers), host, listening, options)
+        shared = SharedSettings(services, SharedCounts(workers), host, listening, options)
         supervisor = _Supervisor(shared, workers)
         try:
             supervisor.run(ready)
@@ -83,7 +83,7 @@ def serve_by_processes(
 class _Supervisor:
     """The processes of one server."""
 
-    def __init__(self, shared: Shared, workers: int) -> None:
+    def __init__(self, shared: SharedSettings, workers: int) -> None:
         self._shared = shared
         self._listening = shared.listening
         self._counts = shared.counts
@@ -97,19 +97,19 @@ class _Supervisor:
         self._signals, self._wakeup = socket.socketpair()
         self._signals.setblocking(False)
         self._wakeup.setblocking(False)
-        self._selector.register(self._signals, selectors.EVENT_READ, self._take_signals)
-        self._channels: set[socket.socket] = set()  # ends that no other process has yet
+        self._selector.register(self._signals, selectors.EVENT_READ, self._handle_signals)
+        self._channels: set[socket.socket] = set()  # ends of channels that no other process has yet
         self._has_begun = False
         self._is_stopping = False
 
     # The life of the server
 
     def run(self, ready: Callable[[str], None] | None) -> None:
-        """Start all processes, and watch over them until a signal comes."""
+        """Start all processes, and replace those that die, until a signal to stop."""
         self._listening.setblocking(False)
         with contextlib.suppress(ImportError):
-            import uvloop  # noqa: F401 - once, for all processes
-        gc.freeze()  # a collection in one process would copy what all share
+            import uvloop  # noqa: F401 - imported once for all processes
+        gc.freeze()  # a garbage collection in one process would copy memory that all share
         with self._noting_signals():
             self._begin()
             self._has_begun = True
@@ -119,12 +119,12 @@ class _Supervisor:
                 ready(url_of(self._listening, secure=is_secure))
             try:
                 while not self._is_stopping:
-                    self._look()
+                    self._handle_events()
             finally:
                 self._stop()
 
     def end(self) -> None:
-        """Kill what is left of the processes, and close everything."""
+        """Kill the processes that are left, and close everything."""
         for child in self._children():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child.pid, signal.SIGKILL)
@@ -135,7 +135,7 @@ class _Supervisor:
             end.close()
 
     def _begin(self) -> None:
-        """Start the writer, which makes the file or upgrades it, and then the fronts."""
+        """Start the writer, which creates or upgrades the file, and then the fronts."""
         ends = self._start_writer()
         assert self._writer is not None
         self._wait_until(lambda: self._writer is not None and self._writer.is_ready)
@@ -145,10 +145,10 @@ class _Supervisor:
 
     def _wait_until(self, done: Callable[[], bool]) -> None:
         while not (done() or self._is_stopping):
-            self._look()
+            self._handle_events()
 
     def _stop(self) -> None:
-        """Accept no more connections; end the fronts, which answer what they have received, and then the writer."""
+        """Accept no more connections; stop the fronts, which answer received requests, and then the writer."""
         self._is_stopping = True
         with contextlib.suppress(KeyError):
             self._selector.unregister(self._listening)
@@ -157,17 +157,17 @@ class _Supervisor:
         self._end_all(lambda: [] if self._writer is None else [self._writer])
 
     def _end_all(self, left: Callable[[], list[_Child]]) -> None:
-        """Tell processes to stop, and wait until they have, but not for ever."""
+        """Order processes to stop, and kill those that have not after a while."""
         for child in left():
             orders.send(child.control, orders.STOP)
         deadline = time.monotonic() + _FAREWELL
         while left() and (rest := deadline - time.monotonic()) > 0:
-            self._look(rest)
+            self._handle_events(rest)
         for child in left():
             log.error("%s (process %d) did not stop, so it was killed", child.name, child.pid)
             os.kill(child.pid, signal.SIGKILL)
 
-    def _look(self, seconds: float | None = None) -> None:
+    def _handle_events(self, seconds: float | None = None) -> None:
         for key, _ in self._selector.select(seconds):
             key.data()
 
@@ -175,11 +175,11 @@ class _Supervisor:
 
     @contextlib.contextmanager
     def _noting_signals(self) -> Iterator[None]:
-        """Let signals wake the selector, and be taken by it."""
+        """While the block runs, signals wake the selector, which calls `_handle_signals`."""
         noted = [signal.SIGINT, signal.SIGTERM, signal.SIGCHLD]
         if any(self._options.get(name) is not None for name in _FILES):
-            noted.append(signal.SIGHUP)  # it ends a server that has no file to read again
-        before = {number: signal.signal(number, _pass) for number in noted}
+            noted.append(signal.SIGHUP)  # otherwise it ends the server, as by default
+        before = {number: signal.signal(number, _ignore_signal) for number in noted}
         wakeup = signal.set_wakeup_fd(self._wakeup.fileno(), warn_on_full_buffer=False)
         try:
             yield
@@ -188,7 +188,7 @@ class _Supervisor:
             for number, handler in before.items():
                 signal.signal(number, handler or signal.SIG_DFL)
 
-    def _take_signals(self) -> None:
+    def _handle_signals(self) -> None:
         for number in self._signals.recv(4096):
             if number in (signal.SIGINT, signal.SIGTERM):
                 if self._is_stopping:
@@ -197,10 +197,10 @@ class _Supervisor:
             elif number == signal.SIGHUP:
                 for front in self._fronts.values():
                     orders.send(front.control, orders.RELOAD)
-        self._reap()  # a signal that comes twice may be noted once
+        self._reap()  # for every signal: several SIGCHLD may be noted as one
 
     def _end_at_once(self, number: int) -> None:
-        """A second signal: the operating system ends this process, and nothing is left of the others."""
+        """After a second signal: kill the other processes, and let the signal end this one."""
         for child in self._children():
             os.kill(child.pid, signal.SIGKILL)
         signal.signal(number, signal.SIG_DFL)
@@ -209,7 +209,7 @@ class _Supervisor:
     # Connections
 
     def _accept(self) -> None:
-        """Hand the connections that wait to the fronts that have the fewest."""
+        """Accept waiting connections, and pass each to the front with the fewest."""
         for _ in range(_BURST):
             try:
                 connection, _ = self._listening.accept()
@@ -217,7 +217,9 @@ class _Supervisor:
                 return
             except OSError as error:
                 log.error("a connection could not be accepted: %s", error)
-                time.sleep(_PAUSE)  # there are too many files: it would be tried again at once
+                time.sleep(
+                    _PAUSE
+                )  # too many open files: without a pause, accept would fail in a loop
                 return
             with connection:
                 self._hand(connection)
@@ -240,7 +242,7 @@ class _Supervisor:
         return [*self._fronts.values(), *others]
 
     def _start_writer(self) -> list[socket.socket]:
-        """Start a writer; returns the other ends of its channels, one for each front."""
+        """Start a writer, and return the other ends of its channels, one for each front."""
         pairs = [self._pair() for _ in range(self._workers)]
         ours, theirs = [end for end, _ in pairs], [end for _, end in pairs]
 
@@ -255,8 +257,8 @@ class _Supervisor:
         make = partial(FrontProcess, self._shared, number, end)
         self._fronts[number] = self._fork(child, make, [end, self._listening])
 
-    def _give_pages(self, front: _Child) -> None:
-        """Give a front a channel to the process with the pages, which is started if there is none."""
+    def _connect_to_pages(self, front: _Child) -> None:
+        """Send a front a channel to the process with the pages, and start that process if there is none."""
         open_pages = self._shared.services.pages
         if open_pages is None or self._is_stopping:
             return
@@ -275,34 +277,34 @@ class _Supervisor:
         self._pages = self._fork(_Child("the process with the pages"), make, [theirs])
 
     def _pair(self) -> tuple[socket.socket, socket.socket]:
-        """The two ends of a channel, which a new process closes unless it is told to keep one."""
+        """The two ends of a channel. A forked process closes them, except those that `_fork` lets it keep."""
         pair = socket.socketpair()
         self._channels.update(pair)
         return pair
 
     def _close(self, end: socket.socket) -> None:
-        """Leave an end of a channel to another process."""
+        """Close our copy of an end that another process has."""
         self._channels.discard(end)
         end.close()
 
     def _fork(
         self, child: _Child, make: Callable[[socket.socket], ProcessRole], kept: list[socket.socket]
     ) -> _Child:
-        """Start a process. It keeps some of our sockets, and closes the others; we close its channels."""
+        """Fork a process. It keeps the sockets in `kept` and closes our others; we close its ends of channels."""
         ours, theirs = self._pair()
         pid = os.fork()
         if not pid:
-            run(partial(self._let_go, [theirs, *kept]), make, theirs)
+            run(partial(self._close_inherited, [theirs, *kept]), make, theirs)
         for end in self._channels.intersection([theirs, *kept]):
             self._close(end)
         self._channels.discard(ours)
         ours.setblocking(False)
         child.pid, child.control = pid, ours
-        self._selector.register(ours, selectors.EVENT_READ, partial(self._hear, child))
+        self._selector.register(ours, selectors.EVENT_READ, partial(self._take_orders, child))
         return child
 
-    def _let_go(self, kept: list[socket.socket]) -> None:
-        """In a new process: close what is the supervisor's, or another process would not notice its end."""
+    def _close_inherited(self, kept: list[socket.socket]) -> None:
+        """In a forked process: close the supervisor's sockets, so that their other ends notice when it dies."""
         self._selector.close()
         others = (self._signals, self._wakeup, self._listening, *self._channels)
         controls = (child.control for child in self._children())
@@ -310,9 +312,9 @@ class _Supervisor:
             if end not in kept:
                 end.close()
 
-    def _hear(self, child: _Child) -> None:
-        """Take what a process says."""
-        if child.control.fileno() < 0:  # its end was noticed in the same look
+    def _take_orders(self, child: _Child) -> None:
+        """Handle the orders of a process: ready, failed, a request for pages, its end."""
+        if child.control.fileno() < 0:  # its end was handled before, by the same select
             return
         for order in orders.received(child.control):
             if order.kind == orders.READY:
@@ -320,21 +322,21 @@ class _Supervisor:
             elif order.kind == orders.FAILED:
                 child.failure = _failure(child.control)
             elif order.kind == orders.PAGES:
-                self._give_pages(child)
+                self._connect_to_pages(child)
             elif order is orders.ENDED:
                 self._selector.unregister(child.control)
 
     def _reap(self) -> None:
-        """Note which processes have ended."""
+        """Handle the processes that have ended."""
         for child in self._children():
             pid, status = os.waitpid(child.pid, os.WNOHANG)
             if pid:
-                self._lose(child, os.waitstatus_to_exitcode(status))
+                self._handle_end(child, os.waitstatus_to_exitcode(status))
 
-    def _lose(self, child: _Child, status: int) -> None:
-        """A process has ended; start another in its place, unless that was the plan."""
+    def _handle_end(self, child: _Child, status: int) -> None:
+        """Replace a process that has ended, unless the server stops."""
         with contextlib.suppress(KeyError):
-            self._hear(child)
+            self._take_orders(child)
             self._selector.unregister(child.control)
         child.control.close()
         replace: Callable[[], None] = self._replace_writer
@@ -342,7 +344,7 @@ class _Supervisor:
             self._writer = None
         elif child is self._pages:
             self._pages = None
-            replace = _wait_for_a_visit
+            replace = _do_nothing
         else:
             del self._fronts[child.number]
             self._counts.clear(child.number)
@@ -371,39 +373,39 @@ class _Supervisor:
         ends = self._start_writer()
         for number, end in enumerate(ends):
             if number in self._fronts:
-                self._give_channel(self._fronts[number], end)
+                self._send_channel(self._fronts[number], end)
             self._close(end)
 
     def _replace_front(self, number: int) -> None:
         ours, theirs = self._pair()
         if self._writer is not None:
-            self._give_channel(self._writer, theirs)
+            self._send_channel(self._writer, theirs)
         self._close(theirs)
         self._start_front(number, ours)
 
-    def _give_channel(self, child: _Child, end: socket.socket) -> None:
-        """Pass on a channel, without which a process is of no use: one that takes no orders any more is replaced."""
+    def _send_channel(self, child: _Child, end: socket.socket) -> None:
+        """Send a process a channel. If it cannot be sent, kill the process, so that it is replaced."""
         if not orders.send(child.control, orders.CHANNEL, end):
             os.kill(child.pid, signal.SIGKILL)
 
 
-def _wait_for_a_visit() -> None:
-    """Do nothing: the next visit starts another process with the pages."""
+def _do_nothing() -> None:
+    """Do nothing: the next request for a page starts another process with the pages."""
 
 
-def _pass(number: int, frame: object) -> None:
-    """Do nothing: the number of the signal is on its way to the selector."""
+def _ignore_signal(number: int, frame: object) -> None:
+    """Do nothing: Python writes the signal's number to the wakeup socket, which the selector reads."""
 
 
 def _end_of(status: int) -> str:
-    """How a process has ended."""
+    """How a process has ended, in words."""
     if status < 0:
         return f"was ended by {signal.Signals(-status).name}"
     return f"ended with status {status}"
 
 
 def _failure(control: socket.socket) -> IsotoneError:
-    """Why a process could not begin, as it wrote it before it ended."""
+    """The error with which a process could not start, as it sent it before it ended."""
     reader = FrameReader()
     control.setblocking(True)
     while data := control.recv(4096):

@@ -1,11 +1,11 @@
-"""OpenTelemetry: a span for each request, and what the server counts as observable instruments.
+"""OpenTelemetry (--otel): a span for each request (traceparent), and the metrics of `/metrics` as observable instruments.
 
-A server without this option does not import it, and no request passes through here. The providers are those that the
-program has configured. Nothing is counted a second time: the instruments read what `/metrics` shows. A provider has one
-instrument of each name, so all servers of a program share them, and each value has the address of its server.
+A server without this option does not import this module. The providers are those that the program has configured. Nothing
+is counted twice: the instruments read the values of `/metrics`. A provider has one instrument of each name, so all servers of
+a program share them, and each value has the address of its server.
 
-Spans follow the conventions for databases and DynamoDB. The parent is taken from the headers by the program's propagators, so from
-`traceparent` by default. A span begins when the request is whole, and ends with its answer.
+Spans follow OpenTelemetry's conventions for databases and DynamoDB. The program's propagators read the parent span from the
+headers, by default from `traceparent`. A span begins when the request has arrived completely, and ends with its response.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from isotone.values.request_body import REFUSED
 
 _NAME: Final = "isotone.server"
 _SYSTEM: Final = "aws.dynamodb"
-_PARSED: Final = 1 << 20  # bytes of a body beyond which nobody looks for the names of tables
+_PARSED: Final = 1 << 20  # bytes of a body; larger ones are not parsed for names of tables
 _LONGEST: Final = 255  # characters of a table's name
 _MOST_TABLES: Final = 100
-_FRESH: Final = 0.5  # seconds for which the instruments of one export share what was collected
+_FRESH: Final = 0.5  # seconds during which all instruments of one export use the same values
 
 T = TypeVar("T")
 Attributes = dict[str, str | int | Sequence[str]]
@@ -46,7 +46,7 @@ log = logging.getLogger("isotone.server")
 
 
 class Telemetry:
-    """Stands before the dispatcher or the gate of a server; for one event loop."""
+    """Takes requests in place of the dispatcher or the gate, adds spans, and passes them on; for one event loop."""
 
     def __init__(self, dispatcher: Dispatcher | Gate, monitor: Monitor) -> None:
         self._dispatcher = dispatcher
@@ -64,12 +64,12 @@ class Telemetry:
         self._tracer = trace.get_tracer(_NAME, version("isotone"))
 
     def start(self, address: Address) -> None:
-        """Export the metrics, as those of the server with this address."""
+        """Export the metrics, with this address as attributes."""
         self._where = {"server.address": address[0], "server.port": address[1]}
         _INSTRUMENTS.add(self, self._monitor.families())
 
     def stop(self) -> None:
-        """Export no metrics any more."""
+        """Stop exporting metrics."""
         _INSTRUMENTS.remove(self)
 
     # Spans
@@ -77,7 +77,7 @@ class Telemetry:
     def note(
         self, request: ServiceCall | PlainResponse | HttpRefusal, received: Received
     ) -> ServiceCall | PlainResponse | HttpRefusal:
-        """Add the trace in its headers to a request; what is refused already leaves its span now."""
+        """Add the trace context of its headers to a request; a request that was refused already gets its span now."""
         headers = received.headers
         if type(request) is ServiceCall and self._has_context(received.header_names):
             return msgspec.structs.replace(request, trace=_context(headers))
@@ -87,7 +87,7 @@ class Telemetry:
         return request
 
     def _has_context(self, header_names: HeaderNames) -> bool:
-        """Whether headers may tell the trace; those of a client that repeats one have to be looked at."""
+        """Whether the headers may have a trace context. If a header is repeated, assume so."""
         return not header_names.lower or not self._fields.isdisjoint(header_names.lower)
 
     def submit(self, call: ServiceCall, deliver: Deliver) -> Result | None:
@@ -123,7 +123,7 @@ class Telemetry:
     # Metrics
 
     def observed(self, name: str, suffix: str) -> Iterator[Observation]:
-        """The values of an instrument; called by the thread of an exporter."""
+        """The values of an instrument. The exporter's thread calls this."""
         if time.monotonic() - self._collected_at > _FRESH:
             self._collected = {family.name: family.samples for family in self._monitor.families()}
             self._collected_at = time.monotonic()
@@ -133,7 +133,7 @@ class Telemetry:
 
 
 class _Instruments:
-    """The instruments of each provider, and the servers whose values they have."""
+    """The instruments of each provider, and the servers whose values they export."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -141,7 +141,7 @@ class _Instruments:
         self._servers: tuple[Telemetry, ...] = ()
 
     def add(self, server: Telemetry, families: Iterable[MetricFamily]) -> None:
-        """Export what a server counts; creates the instruments that no server before it had."""
+        """Export the metrics of a server; create the instruments that no earlier server had."""
         provider = metrics.get_meter_provider()
         meter = provider.get_meter(_NAME, version("isotone"))
         with self._lock:
@@ -156,7 +156,7 @@ class _Instruments:
                         self._create(meter, family, name, kind, suffix)
 
     def remove(self, server: Telemetry) -> None:
-        """A server has ended: its values are exported no more."""
+        """Stop exporting the metrics of a server that has ended."""
         with self._lock:
             self._servers = tuple(each for each in self._servers if each is not server)
 
@@ -177,7 +177,7 @@ _INSTRUMENTS: Final = _Instruments()
 
 
 def _context(headers: Mapping[bytes, bytes]) -> Any:
-    """The trace that a request belongs to."""
+    """The trace context in the headers of a request."""
     carrier = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers.items()}  # fmt: skip
     return propagate.extract(carrier)
 
@@ -190,7 +190,7 @@ def _end_and_answer(
 
 
 def _end(span: trace.Span, attributes: Attributes, result: Result) -> None:
-    """End a span with what a request was answered."""
+    """End a span with the result of its request."""
     if isinstance(result, bytes):
         attributes["http.response.status_code"] = 200
         consumed = consumed_in(result)
@@ -201,7 +201,7 @@ def _end(span: trace.Span, attributes: Attributes, result: Result) -> None:
         status = result.status if isinstance(result, ApiError) else 0
         if status:
             attributes["http.response.status_code"] = status
-        if not 400 <= status < 500:  # a fault of the client is no failure of the server
+        if not 400 <= status < 500:  # 4xx is the client's fault, so the span is not failed
             span.set_status(trace.StatusCode.ERROR, error)
     span.set_attributes(attributes)
     span.end()
@@ -212,7 +212,7 @@ class _Named(msgspec.Struct, rename="pascal"):
 
 
 class _Tables(msgspec.Struct, rename="pascal"):
-    """Where the requests of all actions name their tables; statements name them in their text."""
+    """The members in which requests name their tables. (PartiQL statements name them in their text.)"""
 
     table_name: str | None = None
     request_items: dict[str, msgspec.Raw] = {}
@@ -229,13 +229,13 @@ _decode_each: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def tables_of(body: bytes) -> list[str]:
-    """The tables that a request names, as it names them; none if it cannot be read."""
+    """The table names or ARNs in a request; none if it is malformed."""
     if len(body) > _PARSED:
         return []
     try:
         found = _decode_tables(body)
     except REFUSED:
-        return []  # the service says what is wrong
+        return []  # the service reports the fault
     names = [found.table_name, *found.request_items]
     names += [each.table_name for entry in found.transact_items for each in entry.values()]
     known = dict.fromkeys(name[:_LONGEST] for name in names if name)
@@ -243,7 +243,7 @@ def tables_of(body: bytes) -> list[str]:
 
 
 def consumed_in(answer: bytes) -> list[str]:
-    """Each `ConsumedCapacity` of an answer in JSON; none if the request did not ask for it."""
+    """Each `ConsumedCapacity` in a response, as JSON; none if the request did not ask for it."""
     if len(answer) > _PARSED or b'"ConsumedCapacity":' not in answer:
         return []
     found = bytes(_decode_consumed(answer).consumed_capacity)

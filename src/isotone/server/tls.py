@@ -1,4 +1,4 @@
-"""TLS of the server: a certificate and its key, which are replaced together while it runs."""
+"""TLS (--tls-cert, --tls-key): loads the certificate and its key, and replaces both while the server runs (SIGHUP)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from isotone.errors import UsageError
 
 
 class Certificate(ssl.SSLContext):
-    """A context for the connections that begin from now on; each one keeps the certificate that it began with.
+    """An SSL context whose certificate can be replaced: open connections keep the old one, new ones use the new one.
 
-    `load` takes a new pair. One that is broken changes nothing.
+    `load` reads a new certificate and key. If they are broken, the old ones stay in use.
     """
 
     _current: ssl.SSLContext
     _files: tuple[str | PathLike[str], str | PathLike[str] | None]
 
     def load(self) -> None:
-        """Read the files again; raises `UsageError` if they are no certificate with its key."""
+        """Read the files again. Raises `UsageError` if they are not a certificate and its key."""
         self._current = _context(*self._files)
 
     def wrap_bio(self, *arguments: Any, **options: Any) -> ssl.SSLObject:
@@ -29,7 +29,7 @@ class Certificate(ssl.SSLContext):
 def certificate(
     cert: str | PathLike[str] | None, key: str | PathLike[str] | None
 ) -> Certificate | None:
-    """The certificate in these files, the key by default in the same one; None without any. Raises `UsageError`."""
+    """The certificate in `cert` with the key in `key`, by default in the same file; None without. Raises `UsageError`."""
     if cert is None:
         if key is not None:
             raise UsageError("--tls-key needs the certificate, too: give --tls-cert FILE")

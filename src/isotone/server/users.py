@@ -1,10 +1,10 @@
-"""The users of a server, their access keys and what they may do: a file in JSON, `isotone user` writes it.
+"""The credentials file (--credentials): users, access keys, session tokens, permissions; `isotone user` writes it.
 
     {"users": {"ann":  {"keys": [{"access_key_id": "…", "secret_access_key": "…"}]},
                "shop": {"keys": […], "read_only": true, "tables": ["Orders*"]}}}
 
-Secrets are in it as they are: whoever verifies a signature needs them. So nobody but its owner should be able to read
-the file. It is replaced as a whole, so that a server never reads half of it.
+The secrets are in plain text, because verifying a signature needs them. So only its owner should be able to read the file.
+It is replaced as a whole: a server never reads half of it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from isotone.output_paths import OutputPath, check_output, errors_name
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_+=,.@-]{1,64}")  # IAM's rule
 _KEY_ID: Final = re.compile(r"[A-Za-z0-9_.-]{3,128}")
-_ID_LEAD: Final = "ISOT"  # not AWS's AKIA: nobody takes it for a key to an account
+_ID_LEAD: Final = "ISOT"  # not AWS's AKIA, so that it is not mistaken for the key of an AWS account
 _ID_ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _SECRET_BYTES: Final = 30  # 40 characters, as AWS's
 _TOKEN_BYTES: Final = 96
@@ -52,7 +52,7 @@ class AccessKey(
 class User(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """What the file says about a user: the keys, and what they may do. Each member that is given narrows it."""
+    """A user in the file: the keys, and the limits of the permissions. Each limit that is given narrows them."""
 
     keys: list[AccessKey] = []
     read_only: bool = False
@@ -62,7 +62,7 @@ class User(
 
 
 class Login(NamedTuple):
-    """A user, and the key with which the user came."""
+    """A user, and the access key of a request."""
 
     name: str
     user: User
@@ -88,12 +88,12 @@ class Users:
                 self._logins[key.access_key_id] = Login(name, user, key)
 
     def find_key(self, access_key_id: str) -> Login | None:
-        """Who has an access key."""
+        """The user and the key of an access key id; None if there is none."""
         return self._logins.get(access_key_id)
 
 
 def read_users(path: str | PathLike[str]) -> Users:
-    """The users in a credentials file; raises `UsageError` that says what is wrong with it."""
+    """The users in a credentials file. Raises `UsageError` if it is absent or invalid."""
     file = Path(path)
     try:
         document = file.read_bytes()
@@ -124,7 +124,7 @@ def _check(file: Path, name: str, user: User) -> None:
 
 
 def check_name(name: str) -> None:
-    """Refuse what IAM does not take as the name of a user."""
+    """Raise `UsageError` for a name that IAM does not allow for a user."""
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"{name!r} cannot be a user's name; write at most 64 letters, digits and _+=,.@-"
@@ -133,10 +133,10 @@ def check_name(name: str) -> None:
 
 @contextmanager
 def changing_users(path: str | PathLike[str]) -> Iterator[dict[str, User]]:
-    """The users in a credentials file, to be changed in the block; none if there is no file yet.
+    """Change the users in a credentials file: the block changes the dict, which is empty if there is no file yet.
 
-    Nobody else changes the file meanwhile. It is replaced as a whole, and only its owner can read it. A symbolic link stays
-    one: the file behind it is replaced. Raises `UsageError`.
+    Other commands cannot change the file meanwhile. It is replaced as a whole, and only its owner can read it. If the path is
+    a symbolic link, its target is replaced. Raises `UsageError`.
     """
     check_output(OutputPath("--credentials", path, is_appended=True, needs_folder=False))
     file = Path(os.path.realpath(path)) if Path(path).is_symlink() else Path(path)

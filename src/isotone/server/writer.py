@@ -1,8 +1,8 @@
-"""The writer: the process that executes what the fronts of a server hand to it, and does the background work.
+"""The writer (--workers): the process that executes the writes of all fronts, and background work (TTL, streams).
 
-Requests go to the dispatcher of a server that is one process: what arrived together, from any front, is one group and one
-commit. An operation that begins with a slash bypasses the dispatcher: health is the writer's own; metrics and hot keys are
-gathered from all fronts.
+It uses the same `Dispatcher` as a server of one process: writes that arrive together, from any fronts, are one commit.
+Operations that begin with a slash bypass it: `/healthz` is the writer's own state; for `/metrics` and `/hotkeys` the writer
+asks all fronts and adds up their answers.
 """
 
 from __future__ import annotations
@@ -21,20 +21,13 @@ from isotone.server.gathering import Gathering, all_families, all_hot_keys, pack
 from isotone.server.lanes import use_lanes
 from isotone.server.listener import ServerOptions
 from isotone.server.monitor import Monitor
-from isotone.server.process_channel import Channel, Take
+from isotone.server.process_channel import Channel, OnOutcome
 from isotone.server.process_control import Order
-from isotone.server.process_messages import Request
+from isotone.server.process_messages import HEALTH_PATH, HOT_KEYS_PATH, METRICS_PATH, Request
 from isotone.server.request import ServiceCall
 from isotone.server.response import ORDINARY
 
-HEALTH: Final = "/healthz"
-METRICS: Final = "/metrics"
-"""With a body, the metrics have those of tables. A front answers it with its own."""
-HOT_KEYS: Final = "/hotkeys"
-WITH_TABLES: Final = b"tables"
-_LAST_FRONT: Final = (
-    10.0  # seconds that the writer waits at its end for fronts that have no supervisor any more
-)
+_WAIT_FOR_FRONTS: Final = 10.0  # seconds that a stopping writer waits for its last front
 
 
 class WriterProcess:
@@ -54,7 +47,7 @@ class WriterProcess:
             use_lanes(self._dispatcher, service, keeper, options.get("workers", 1))
         self._fronts: set[Channel] = set()
         self._opening: set[asyncio.Task[None]] = set()
-        self._alone = asyncio.Event()
+        self._no_front_left = asyncio.Event()
 
     async def begin(self) -> None:
         for end in self._ends:
@@ -62,17 +55,17 @@ class WriterProcess:
         self._service.measure()
         self._service.start_maintenance()
 
-    def obey(self, order: Order) -> None:
+    def handle(self, order: Order) -> None:
         if order.kind == orders.CHANNEL and order.end is not None:
             task = self._loop.create_task(self._open(order.end))
             self._opening.add(task)
             task.add_done_callback(self._opening.discard)
 
     async def end(self) -> None:
-        """Wait until no front has requests any more, and close the database."""
+        """Wait until all fronts have closed their channels, and close the database."""
         if self._fronts:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._alone.wait(), _LAST_FRONT)
+                await asyncio.wait_for(self._no_front_left.wait(), _WAIT_FOR_FRONTS)
         self._dispatcher.run_group()
         self._dispatcher.stop()
         self._monitor.stop()
@@ -88,26 +81,26 @@ class WriterProcess:
     def _lost(self, channel: Channel) -> None:
         self._fronts.discard(channel)
         if not self._fronts:
-            self._alone.set()
+            self._no_front_left.set()
 
     def _serve(self, channel: Channel, request: Request) -> None:
         answer = partial(channel.answer, request.number)
         operation = request.operation
         if operation.startswith("/"):
-            return self._tell(operation, request.body, answer)
+            return self._answer_for_server(operation, request.body, answer)
         call = ServiceCall(operation, request.body, ORDINARY, request.region)
         outcome = self._dispatcher.submit(call, answer)
         if outcome is not None:
             answer(outcome)
         return None
 
-    def _tell(self, path: str, body: bytes, answer: Take) -> None:
-        """Answer for the whole server what a client has asked a front."""
-        if path == HEALTH:
+    def _answer_for_server(self, path: str, body: bytes, answer: OnOutcome) -> None:
+        """Answer a front with the health, the metrics or the hot keys of the whole server."""
+        if path == HEALTH_PATH:
             answer(self._service.health().encode(errors="replace"))
-        elif path == HOT_KEYS:
+        elif path == HOT_KEYS_PATH:
             self._gather(path, body, lambda parts: answer(all_hot_keys(parts)))
-        elif path == METRICS:
+        elif path == METRICS_PATH:
             self._gather(path, body, partial(self._measure, bool(body), answer))
 
     def _gather(self, path: str, body: bytes, then: Callable[[list[bytes]], object]) -> None:
@@ -115,8 +108,8 @@ class WriterProcess:
         for channel in list(self._fronts):
             channel.ask(path, body, "", gathering.take)
 
-    def _measure(self, of_tables: bool, answer: Take, parts: list[bytes]) -> None:
-        """Answer with the metrics of the fronts, once those of the writer are there, too."""
+    def _measure(self, of_tables: bool, answer: OnOutcome, parts: list[bytes]) -> None:
+        """Measure the writer's own metrics, and answer with the sum of those and the fronts' (`parts`)."""
 
         def add(own: list[MetricFamily]) -> None:
             answer(packed(all_families(own, parts)))

@@ -1,4 +1,4 @@
-"""How large a file's log (`-wal`) grows: when it is copied into the file, and by which connection.
+"""Checkpoints: when the log (`-wal`) is copied into the file, by which connection, and so how large it grows.
 
 SQLite makes a checkpoint in the commit after which the log has a thousand pages. That commit takes as long as writing
 the pages and two syncs, and everyone who needs the connection waits. For a request this is part of the price of its

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from isotone.crc import crc32
 
-Entry = tuple[bytes, bytes]
+KeyValue = tuple[bytes, bytes]
 """A key and its value."""
 
 SUM_SIZE: Final = 4
@@ -63,7 +63,7 @@ class Sums:
         so_far = crc32(key, self.start)
         return _packed(so_far ^ number), _packed(crc32(value, so_far) ^ number)
 
-    def cells(self, entries: Iterable[Entry]) -> list[bytes]:
+    def cells(self, entries: Iterable[KeyValue]) -> list[bytes]:
         """The key, value and both sums of each entry, in one list."""
         start, number = self.start, self._number  # `of`, inlined
         cells: list[bytes] = []

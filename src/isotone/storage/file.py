@@ -1,4 +1,4 @@
-"""Opens an Isotone file: application id, format version, SQLite PRAGMAs, durability, busy timeout, and error mapping.
+"""Opens an Isotone file: application id, format version, PRAGMAs, durability; SQLite's errors as ours (`StorageBusy` …).
 
 The file is an SQLite database in WAL mode. Two fields of its header identify it: the application id (`ISOT` in ASCII),
 and the user version, which is the version of the format. A file with another id or a later version is refused before
@@ -218,7 +218,7 @@ def _connect_read_only(path: str, memory_map: int) -> apsw.Connection:
     """A read-only connection. It reads a log next to the file, if the log's index (-shm) can be read.
 
     Without a log, SQLite would create one. A reader may be unable to do that, and others could then not write it. So
-    SQLite is told that nobody writes (`immutable`). Owners of the connection must check whether that is still true.
+    the file is opened as `immutable`: nobody writes. Owners of the connection must check whether that is still true.
     """
     journal = _beside(path, "-journal")  # of a backup whose update is running or was interrupted
     fixed = "" if _has_log_files(path) or journal.exists() else "&immutable=1"

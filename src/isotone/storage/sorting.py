@@ -25,7 +25,8 @@ import msgspec
 from isotone.crc import crc32
 from isotone.errors import StorageError, UsageError
 
-Entry = tuple[bytes, bytes]
+KeyValue = tuple[bytes, bytes]
+"""An entry: a key and its value."""
 
 MEMORY: Final = 64 << 20  # bytes
 RUN: Final = 4000  # entries that are sorted together, at most
@@ -36,7 +37,7 @@ _BLOCK_BYTES: Final = 128 << 10  # bytes of a block, on average in its run
 _MERGED: Final = 20  # blocks that are merged together with the rest of the blocks before
 _ENTRY: Final = 130  # bytes of memory that an entry takes in addition to its own
 
-_Block = tuple[bytes, Callable[[], list[Entry]]]
+_Block = tuple[bytes, Callable[[], list[KeyValue]]]
 """The first key of some sorted entries, and a function that returns them."""
 
 _key: Final = itemgetter(0)
@@ -62,17 +63,17 @@ class Sorter:
 
     def __init__(self, sharers: int = 1) -> None:
         self._memory = MEMORY // sharers
-        self._few: list[Entry] = []  # not sorted yet
+        self._few: list[KeyValue] = []  # not sorted yet
         self._blocks: list[_Block] = []  # in memory
         self._few_bytes = self._bytes = self._count = 0
         self._file: _BlockFile | None = None
-        self._merged: Iterator[list[Entry]] | None = None
+        self._merged: Iterator[list[KeyValue]] | None = None
 
     def __len__(self) -> int:
         """How many entries were added."""
         return self._count
 
-    def add(self, entries: Sequence[Entry]) -> None:
+    def add(self, entries: Sequence[KeyValue]) -> None:
         """Add entries. None may be added after the first `take`."""
         self._count += len(entries)
         self._few += entries
@@ -83,7 +84,7 @@ class Sorter:
             with _errors():
                 self._move_to_file()
 
-    def take(self) -> list[Entry]:
+    def take(self) -> list[KeyValue]:
         """The next entries, some thousand or some megabytes; empty at the end."""
         with _errors():
             if self._merged is None:
@@ -127,7 +128,7 @@ class _BlockFile:
         self._end = 0
         self.blocks: list[_Block] = []
 
-    def add(self, block: Sequence[Entry]) -> None:
+    def add(self, block: Sequence[KeyValue]) -> None:
         """Append a block."""
         content = _encode(block)
         self._seek(self._end)
@@ -141,7 +142,7 @@ class _BlockFile:
         """Delete the file."""
         self._file.close()
 
-    def _read(self, position: int, size: int, checksum: int) -> list[Entry]:
+    def _read(self, position: int, size: int, checksum: int) -> list[KeyValue]:
         self._seek(position)
         content = self._file.read(size)
         if crc32(content) != checksum:
@@ -155,21 +156,21 @@ class _BlockFile:
         self._file.seek(position)
 
 
-def _size(entries: Sequence[Entry]) -> int:
+def _size(entries: Sequence[KeyValue]) -> int:
     """The bytes of memory that entries take."""
     return sum(map(len, chain.from_iterable(entries))) + len(entries) * _ENTRY
 
 
-def _cut(entries: Sequence[Entry], size: int, most: int) -> Iterator[Sequence[Entry]]:
+def _cut(entries: Sequence[KeyValue], size: int, most: int) -> Iterator[Sequence[KeyValue]]:
     """Cut entries of `size` bytes into blocks of at most `most` entries, with about the bytes of a block."""
     step = max(1, min(most, len(entries) * _BLOCK_BYTES // max(1, size)))
     return (entries[start : start + step] for start in range(0, len(entries), step))
 
 
-def _merged(blocks: list[_Block]) -> Iterator[list[Entry]]:
+def _merged(blocks: list[_Block]) -> Iterator[list[KeyValue]]:
     """The entries of blocks in order, some at a time. Returned entries are not kept."""
     blocks.sort(key=_key, reverse=True)
-    rest: list[Entry] = []
+    rest: list[KeyValue] = []
     while blocks:
         for _ in range(min(_MERGED, len(blocks))):
             rest += blocks.pop()[1]()

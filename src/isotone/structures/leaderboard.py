@@ -1,4 +1,4 @@
-"""Leaderboards: the best members in a window of time, with scores, ranks and ties.
+"""Leaderboards: the best members in a window of time; numbers their ranks, with ties, pages and shards.
 
 An entry is one item of a member; its index key is its window and its score. A sum or an average
 depends on the stored item, so such an event is a read and a conditional write, repeated if another writer was
@@ -38,8 +38,8 @@ from isotone.model import Calls, Global, Query, Stats, Steps, Table, Transaction
 from isotone.structures.exact_numbers import exact
 from isotone.structures.leaderboard_entries import (
     Best,
+    BoardEntry,
     Digits,
-    Entry,
     LeaderboardToken,
     Score,
     Tally,
@@ -61,7 +61,7 @@ from isotone.structures.waits_and_retries import retry_on_conflict
 
 _MARK_LENGTH: Final = 8  # hexadecimal digits: enough to differ from other writers' marks
 _ADVICE: Final = "collect events and write them with record_many(), or try again later"
-_ORDER: Final[MergeOrder[Entry]] = MergeOrder(
+_ORDER: Final[MergeOrder[BoardEntry]] = MergeOrder(
     position=lambda entry: (entry.order, entry.place),
     fields=lambda position: {"order": position[0], "place": position[1]},
 )
@@ -353,7 +353,7 @@ class Leaderboard(Structure[S]):
 
     # Shared by operations
 
-    def _find(self, member: str, at: datetime | None) -> Steps[Entry | None]:
+    def _find(self, member: str, at: datetime | None) -> Steps[BoardEntry | None]:
         """A member's entry in the window of `at`."""
         window = self._window(at)
         entry = yield from self.board.find(member, window)
@@ -364,9 +364,9 @@ class Leaderboard(Structure[S]):
 
     def _merged(
         self, window: str, size: int, positions: Sequence[Position], *, best_first: bool = True
-    ) -> Steps[MergedStreams[Entry]]:
+    ) -> Steps[MergedStreams[BoardEntry]]:
         """The first entries of all shards after a position in each."""
-        streams: list[Stream[Entry]] = []
+        streams: list[Stream[BoardEntry]] = []
         for shard in range(self.board.shards):
             query = self.board.query(shard, window)
             streams.append((query if best_first else query.reversed(), self.board.group(shard)))
@@ -391,7 +391,7 @@ class Leaderboard(Structure[S]):
         return Standings(window, standings, further, page.stats)
 
     def _numbered(
-        self, entries: Iterable[Entry], place: _BoardPosition
+        self, entries: Iterable[BoardEntry], place: _BoardPosition
     ) -> tuple[list[Standing], _BoardPosition]:
         """The standings of entries that follow a position, and the position after them."""
         standings = []
@@ -404,7 +404,7 @@ class Leaderboard(Structure[S]):
             standings.append(Standing(rank, entry.member, score, entry.total, entry.count))
         return standings, place
 
-    def _place_before(self, rows: Sequence[Entry]) -> Steps[_BoardPosition]:
+    def _place_before(self, rows: Sequence[BoardEntry]) -> Steps[_BoardPosition]:
         """The position before some rows, which may start anywhere on the board."""
         first = rows[0]
         rank = yield from self._rank(first)
@@ -414,7 +414,7 @@ class Leaderboard(Structure[S]):
             ahead = (yield from self._count_equal(first)) - equal
         return _BoardPosition(rank - 1 + ahead, rank, first.order)
 
-    def _rank(self, entry: Entry) -> Steps[int]:
+    def _rank(self, entry: BoardEntry) -> Steps[int]:
         """An entry's rank. Reads all better entries; from a ranking, an item for each level."""
         board = self.board
         if board.is_ranked and board.ties == "standard":
@@ -427,11 +427,11 @@ class Leaderboard(Structure[S]):
             return 1 + (yield from self._count(entry.window, better))
         scores: set[str] = set()
         for shard in range(board.shards):
-            query = board.query(shard, entry.window, better).select(Entry.order)
+            query = board.query(shard, entry.window, better).select(BoardEntry.order)
             scores.update(item.order for item in (yield from self.calls.all(query)))
         return 1 + len(scores)
 
-    def _count_equal(self, entry: Entry) -> Steps[int]:
+    def _count_equal(self, entry: BoardEntry) -> Steps[int]:
         """The number of entries with an entry's score."""
         if self.board.is_ranked:
             score = self.board.ranked_score(entry)
@@ -473,7 +473,7 @@ class Leaderboard(Structure[S]):
 
     def _add(
         self, member: str, window: Window, tally: Tally, token: LeaderboardToken | None
-    ) -> Steps[Entry | None]:
+    ) -> Steps[BoardEntry | None]:
         """Add a tally to a member's entry, and return the entry; raises `_TooLate`.
 
         If the token exists, nothing is counted; None if the entry of that event no longer exists.
@@ -484,32 +484,40 @@ class Leaderboard(Structure[S]):
         needs_read = token is not None or self.board.is_ranked
         is_blind = self.board.score in ("best", "last") and not needs_read
 
-        def attempt() -> Steps[Entry | None]:
+        def attempt() -> Steps[BoardEntry | None]:
             if is_blind:
                 return self._overwrite(member, window, tally)
             return self._join(member, window, tally, token, mark)
 
         return (yield from retry_on_conflict(attempt, f"{member!r} of the board", _ADVICE))
 
-    def _overwrite(self, member: str, window: Window, tally: Tally) -> Steps[Entry]:
+    def _overwrite(self, member: str, window: Window, tally: Tally) -> Steps[BoardEntry]:
         """Replace a worse or older value, or that of an earlier window, in one update."""
         board = self.board
         order = f"{window.label}#{board.digits.text(tally.total)}"
-        changes = [Entry.order.set(order), Entry.total.set(tally.total), Entry.at.set(tally.at)]
+        changes = [
+            BoardEntry.order.set(order),
+            BoardEntry.total.set(tally.total),
+            BoardEntry.at.set(tally.at),
+        ]
         if board.score == "last":
-            gives_way = Entry.at <= tally.at
+            gives_way = BoardEntry.at <= tally.at
         elif board.best == "highest":
-            gives_way = Entry.total < tally.total
+            gives_way = BoardEntry.total < tally.total
         else:
-            gives_way = Entry.total > tally.total
+            gives_way = BoardEntry.total > tally.total
         if not board.keeps_history and window is not ALL_TIME:
-            changes += [Entry.window.set(window.label), Entry.began.set(window.start)]
-            gives_way = ((Entry.window == window.label) & gives_way) | (Entry.began < window.start)
+            changes += [BoardEntry.window.set(window.label), BoardEntry.began.set(window.start)]
+            gives_way = ((BoardEntry.window == window.label) & gives_way) | (
+                BoardEntry.began < window.start
+            )
         if board.expire_after is not None:
-            changes.append(Entry.until.set(board.gone_at(window, tally.at)))
-        when, key = (Entry.options == board.options) & gives_way, board.key(member, window)
+            changes.append(BoardEntry.until.set(board.gone_at(window, tally.at)))
+        when, key = (BoardEntry.options == board.options) & gives_way, board.key(member, window)
         try:
-            entry: Entry = yield from self.calls.update(board.entries, *changes, when=when, **key)
+            entry: BoardEntry = yield from self.calls.update(
+                board.entries, *changes, when=when, **key
+            )
         except NotFound:
             yield from board.declare()
             return (yield from self.calls.create(self._entry(member, window, tally)))
@@ -526,7 +534,7 @@ class Leaderboard(Structure[S]):
         tally: Tally,
         token: LeaderboardToken | None,
         mark: str,
-    ) -> Steps[Entry | None]:
+    ) -> Steps[BoardEntry | None]:
         """Read the entry, add the tally, and write it if it is unchanged."""
         before = yield from self.board.find(member, window)
         if before is None:
@@ -548,7 +556,9 @@ class Leaderboard(Structure[S]):
             return current if current is not None and current.window == window.label else None
         return entry
 
-    def _after(self, before: Entry | None, member: str, window: Window, tally: Tally) -> Entry:
+    def _after(
+        self, before: BoardEntry | None, member: str, window: Window, tally: Tally
+    ) -> BoardEntry:
         """The entry with the tally added; the same object if that changes nothing."""
         if before is not None and before.window == window.label:
             known = Tally(before.total, before.count, before.at)
@@ -562,11 +572,11 @@ class Leaderboard(Structure[S]):
         entry.__dict__["revision"] = 0 if before is None else before.revision
         return entry
 
-    def _entry(self, member: str, window: Window, tally: Tally) -> Entry:
+    def _entry(self, member: str, window: Window, tally: Tally) -> BoardEntry:
         board, score = self.board, Fraction(tally.total)
         if board.score == "average":
             score /= tally.count
-        entry: Entry = board.entries(
+        entry: BoardEntry = board.entries(
             **board.key(member, window),
             options=board.options,
             member=member,
@@ -581,7 +591,10 @@ class Leaderboard(Structure[S]):
         return entry
 
     def _write(
-        self, before: Entry | None, after: Entry | None, token: LeaderboardToken | None = None
+        self,
+        before: BoardEntry | None,
+        after: BoardEntry | None,
+        token: LeaderboardToken | None = None,
     ) -> Steps[None]:
         """Replace or delete an entry, together with what changes with it: a token, and ranks."""
         if token is None and not self.board.is_ranked:
@@ -594,7 +607,9 @@ class Leaderboard(Structure[S]):
             _changed(tx, before, after)
         yield from self._commit(tx, before, after)
 
-    def _commit(self, tx: Transaction, before: Entry | None, after: Entry | None) -> Steps[None]:
+    def _commit(
+        self, tx: Transaction, before: BoardEntry | None, after: BoardEntry | None
+    ) -> Steps[None]:
         """Commit, together with the entry's changes in its rankings."""
         try:
             if self.board.is_ranked and before is not after:
@@ -607,7 +622,7 @@ class Leaderboard(Structure[S]):
             raise
 
     def _rank_again(
-        self, tx: Transaction, before: Entry | None, after: Entry | None
+        self, tx: Transaction, before: BoardEntry | None, after: BoardEntry | None
     ) -> Steps[None]:
         """Change the ranking of an entry, or two rankings if the member moves to a newer window."""
         moves: dict[str, dict[str, Any]] = {}
@@ -625,7 +640,7 @@ class Leaderboard(Structure[S]):
                     raise Contended(f"others changed {overtaken}") from None
 
 
-def _changed(to: Calls | Transaction, before: Entry | None, after: Entry | None) -> Any:
+def _changed(to: Calls | Transaction, before: BoardEntry | None, after: BoardEntry | None) -> Any:
     """The write of an entry: `to` is the calls, which return its steps, or a transaction, which collects it."""
     if after is not None:
         return to.put(after)

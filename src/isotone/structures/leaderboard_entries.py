@@ -21,7 +21,7 @@ Score = Literal["sum", "average", "best", "last"]
 Best = Literal["highest", "lowest"]
 
 
-class Entry(Entity):
+class BoardEntry(Entity):
     """A member in a window, or in the newest window in which it was seen."""
 
     group: Attr[str | None] = field(default=None, description="the board's name, and its shard")
@@ -39,18 +39,18 @@ class Entry(Entity):
     until: Attr[datetime | None] = expires(default=None)
 
 
-class LeaderboardEntry(Entry):
+class LeaderboardEntry(BoardEntry):
     """An entry of a table's only board, in the partition `LEADERBOARD`."""
 
-    primary = Key("LEADERBOARD").sort(raw(Entry.place))
-    by_score = Index("GSI1", "LEADERBOARD").sort(raw(Entry.order))
+    primary = Key("LEADERBOARD").sort(raw(BoardEntry.place))
+    by_score = Index("GSI1", "LEADERBOARD").sort(raw(BoardEntry.order))
 
 
-class NamedLeaderboardEntry(Entry):
+class NamedLeaderboardEntry(BoardEntry):
     """An entry of a board with a name, or with shards."""
 
-    primary = Key("LEADERBOARD", raw(Entry.group)).sort(raw(Entry.place))
-    by_score = Index("GSI1", "LEADERBOARD", raw(Entry.group)).sort(raw(Entry.order))
+    primary = Key("LEADERBOARD", raw(BoardEntry.group)).sort(raw(BoardEntry.place))
+    by_score = Index("GSI1", "LEADERBOARD", raw(BoardEntry.group)).sort(raw(BoardEntry.order))
 
 
 class LeaderboardToken(Entity):
@@ -64,7 +64,7 @@ class LeaderboardToken(Entity):
     primary = Key("LEADERBOARD_TOKEN", board, token, member).sort("LEADERBOARD_TOKEN")
 
 
-def entry_kind(name: str, shards: int) -> type[Entry]:
+def entry_kind(name: str, shards: int) -> type[BoardEntry]:
     """The kind of a board's entries: with a name or shards, these are in their keys."""
     return NamedLeaderboardEntry if name or shards > 1 else LeaderboardEntry
 

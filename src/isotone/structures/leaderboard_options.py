@@ -17,8 +17,8 @@ from isotone.errors import UsageError
 from isotone.model import Attr, Calls, Entity, Key, Query, Steps, Table, field
 from isotone.structures.leaderboard_entries import (
     Best,
+    BoardEntry,
     Digits,
-    Entry,
     LeaderboardToken,
     Score,
     entry_kind,
@@ -137,13 +137,13 @@ class Board:
 
     def query(
         self, shard: int, window: str, between: tuple[str, str] | None = None
-    ) -> Query[Entry]:
+    ) -> Query[BoardEntry]:
         """The entries of a window in one shard, the best first; all, or those between two scores."""
-        groups = [Entry.group == group for group in self.group(shard).values()]
-        which = Entry.order.begins_with(f"{window}#")
+        groups = [BoardEntry.group == group for group in self.group(shard).values()]
+        which = BoardEntry.order.begins_with(f"{window}#")
         if between is not None:
-            which = Entry.order.between(*(f"{window}#{score}" for score in between))
-        query: Query[Entry] = self.entries.by_score.where(*groups, which)
+            which = BoardEntry.order.between(*(f"{window}#{score}" for score in between))
+        query: Query[BoardEntry] = self.entries.by_score.where(*groups, which)
         return query if self.best == "lowest" else query.reversed()
 
     @property
@@ -194,7 +194,9 @@ class Board:
         """Whether a board of this name with this number of shards has any entry."""
         kind: Any = bind_entity(self.table, entry_kind(self.name, shards))
         for shard in range(shards):
-            group = [Entry.group == value for value in group_of(self.name, shard, shards).values()]
+            group = [
+                BoardEntry.group == value for value in group_of(self.name, shard, shards).values()
+            ]
             query = kind.primary.where(*group).consistent()
             if (yield from self.calls.first(query)) is not None:
                 return True
@@ -213,16 +215,16 @@ class Board:
 
     # Entries
 
-    def find(self, member: str, window: Window) -> Steps[Entry | None]:
+    def find(self, member: str, window: Window) -> Steps[BoardEntry | None]:
         """A member's entry; without history, that of its newest window."""
         key = self.key(member, window)
-        entry: Entry | None = yield from self.calls.get(self.entries, consistent=True, **key)
+        entry: BoardEntry | None = yield from self.calls.get(self.entries, consistent=True, **key)
         if entry is None:
             yield from self.check_options()
             return None
         return self.checked(entry)
 
-    def checked(self, entry: Entry) -> Entry:
+    def checked(self, entry: BoardEntry) -> BoardEntry:
         """The entry; raises `UsageError` if it was written with other options under the same name."""
         if entry.options != self.options:
             raise self._refusal(entry.options)
@@ -239,11 +241,11 @@ class Board:
         gone_at = self.gone_at(window, at)
         return gone_at is not None and gone_at <= self.now()
 
-    def score_text(self, entry: Entry) -> str:
+    def score_text(self, entry: BoardEntry) -> str:
         """The text of an entry's score."""
         return entry.order[len(entry.window) + 1 :]
 
-    def score_of(self, entry: Entry) -> Decimal:
+    def score_of(self, entry: BoardEntry) -> Decimal:
         """An entry's score, rounded as in the ranking."""
         return self.digits.score(self.score_text(self.checked(entry)))
 
@@ -259,11 +261,11 @@ class Board:
             self._rankings[window] = ranking
         return ranking
 
-    def ranked_score(self, entry: Entry) -> Decimal:
+    def ranked_score(self, entry: BoardEntry) -> Decimal:
         """An entry's score in its ranking, where the best is the smallest."""
         score = self.score_of(entry)
         return score if self.best == "lowest" or not score else score.copy_negate()
 
-    def ranking_key(self, entry: Entry) -> str:
+    def ranking_key(self, entry: BoardEntry) -> str:
         """An entry's key in the ranking of its window."""
         return ranking_key(self.ranked_score(entry), entry.member)

@@ -1,4 +1,4 @@
-"""How structures retry after a conflict with another writer, poll for a result, and wait."""
+"""The waits of structures: retries after a conflict with another writer, polling for a result, pauses."""
 
 from __future__ import annotations
 

@@ -29,28 +29,28 @@ from isotone.tables.scan import ItemOrJson, decoded, json_length
 from isotone.tables.steps import Call, Steps
 from isotone.values.types import Item
 
-Entry = dict[str, Any]
+BatchEntry = dict[str, Any]
 """An entry of BatchWriteItem."""
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-def put(item: ItemOrJson) -> Entry:
+def put(item: ItemOrJson) -> BatchEntry:
     """The entry that puts an item, which may be in JSON."""
     return {"PutRequest": {"Item": item}}
 
 
-def delete(key: Item) -> Entry:
+def delete(key: Item) -> BatchEntry:
     """The entry that deletes the item with a key."""
     return {"DeleteRequest": {"Key": key}}
 
 
-def write_batch(entries: Sequence[tuple[str, Entry]]) -> Steps[None]:
+def write_batch(entries: Sequence[tuple[str, BatchEntry]]) -> Steps[None]:
     """Write up to 25 entries, each with its table.
 
     Raises `BatchIncomplete` with the entries that the service keeps leaving unprocessed."""
-    pending: dict[str, list[Entry]] = {}
+    pending: dict[str, list[BatchEntry]] = {}
     for table, entry in entries:
         pending.setdefault(table, []).append(entry)
     attempt = 0
@@ -66,11 +66,11 @@ def write_batch(entries: Sequence[tuple[str, Entry]]) -> Steps[None]:
         yield THROTTLING.pause(max(attempt, 1))
 
 
-def _count(pending: Mapping[str, Sequence[Entry]]) -> int:
+def _count(pending: Mapping[str, Sequence[BatchEntry]]) -> int:
     return sum(map(len, pending.values()))
 
 
-def _unprocessed_of(pending: dict[str, list[Entry]]) -> Steps[dict[str, list[Entry]]]:
+def _unprocessed_of(pending: dict[str, list[BatchEntry]]) -> Steps[dict[str, list[BatchEntry]]]:
     """Send one request; returns the unprocessed entries."""
     try:
         return _unprocessed((yield Call("BatchWriteItem", {"RequestItems": pending})))
@@ -78,8 +78,8 @@ def _unprocessed_of(pending: dict[str, list[Entry]]) -> Steps[dict[str, list[Ent
         return pending
 
 
-def _unprocessed(response: Response) -> dict[str, list[Entry]]:
-    left: dict[str, list[Entry]] = response.get("UnprocessedItems") or {}
+def _unprocessed(response: Response) -> dict[str, list[BatchEntry]]:
+    left: dict[str, list[BatchEntry]] = response.get("UnprocessedItems") or {}
     return left
 
 
@@ -94,13 +94,13 @@ class BatchWriter:
         self._pace = pace
         self._size = pace.affordable(1.0, limits.BATCH_WRITE_ITEMS, shared_by)
 
-    def write(self, entries: Sequence[Entry]) -> float:
+    def write(self, entries: Sequence[BatchEntry]) -> float:
         """Write all entries and return the units; no two may have the same key.
 
         Raises the service's error for an entry that it refuses; others may already have been written.
         """
         units, attempt = 0.0, 0
-        left: list[Entry] = list(entries)
+        left: list[BatchEntry] = list(entries)
         failure: Exception | None = None
         while left:
             batches = [left[at : at + self._size] for at in range(0, len(left), self._size)]
@@ -121,13 +121,13 @@ class BatchWriter:
         return units
 
     def _write_together(
-        self, batches: list[list[Entry]]
-    ) -> tuple[float, list[Entry], Exception | None]:
+        self, batches: list[list[BatchEntry]]
+    ) -> tuple[float, list[BatchEntry], Exception | None]:
         """Write batches in one transaction; returns the units, the entries that were not processed, and why."""
         assert self._send_many is not None
         self._pace.wait()
         requests = [("BatchWriteItem", _encode(self._request(batch))) for batch in batches]
-        units, left = 0.0, list[Entry]()
+        units, left = 0.0, list[BatchEntry]()
         failure: Exception | None = None
         for batch, answer in zip(batches, self._send_many(requests), strict=True):
             if isinstance(answer, Exception):
@@ -142,8 +142,8 @@ class BatchWriter:
         self._pace.spend(units)
         return units, left, failure
 
-    def _write_each(self, batches: list[list[Entry]]) -> tuple[float, list[Entry]]:
-        units, left = 0.0, list[Entry]()
+    def _write_each(self, batches: list[list[BatchEntry]]) -> tuple[float, list[BatchEntry]]:
+        units, left = 0.0, list[BatchEntry]()
         for batch in batches:
             if not self._takes_json:
                 batch = [_plain(entry) for entry in batch]
@@ -153,14 +153,14 @@ class BatchWriter:
             left += self._left(response)
         return units, left
 
-    def _request(self, batch: list[Entry]) -> dict[str, Any]:
+    def _request(self, batch: list[BatchEntry]) -> dict[str, Any]:
         return {"RequestItems": {self._table: batch}, "ReturnConsumedCapacity": "TOTAL"}
 
-    def _left(self, response: Response) -> list[Entry]:
+    def _left(self, response: Response) -> list[BatchEntry]:
         return _unprocessed(response).get(self._table, [])
 
 
-def _cost(batch: list[Entry], response: Response) -> float:
+def _cost(batch: list[BatchEntry], response: Response) -> float:
     """The units of a batch; an estimate if the engine does not report them."""
     units = units_of(response)
     if units is not None:
@@ -169,7 +169,7 @@ def _cost(batch: list[Entry], response: Response) -> float:
     return float(sum(max(1, -(-size // limits.WRITE_UNIT)) for size in sizes))
 
 
-def _plain(entry: Entry) -> Entry:
+def _plain(entry: BatchEntry) -> BatchEntry:
     """An entry with its item as a dict, for a backend that does not take JSON."""
     if "PutRequest" not in entry:
         return entry

@@ -1,4 +1,4 @@
-"""What a table is: its keys, indexes, counts and stream, from DescribeTable's answer; and the names of all tables.
+"""Table descriptions: keys, indexes, counts and stream, from DescribeTable's answer; and the names of all tables.
 
     orders = read_description(backend, "Orders")
     orders.key.names                                # ("customer", "placed_at")

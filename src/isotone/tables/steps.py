@@ -1,4 +1,4 @@
-"""Steps: the requests and pauses of an operation.
+"""`Steps`: an operation as a generator of requests and pauses, which `runners` execute, with or without async.
 
 An operation is a generator that yields a `Call` for each request and is sent the response; its return
 value is the result. To wait, it yields a `Pause` (a throttled batch, a table that is being created)

@@ -1,7 +1,7 @@
 """`mock_dynamodb` and `mock_aws`: boto3, aioboto3 and botocore use a database in memory while active.
 
 It follows moto's rules where there are any. Each account and region has its own database. A nested mock shares the
-databases of the outer one; the outermost starts empty, and its data is discarded when it stops. `surroundings.py` sets
+databases of the outer one; the outermost starts empty, and its data is discarded when it stops. `environment.py` sets
 the environment, `patches.py` patches botocore.
 """
 
@@ -18,9 +18,9 @@ import isotone
 from isotone.backends.s3 import S3
 from isotone.errors import NotStarted, UsageError
 from isotone.testing.decoration import decorate
+from isotone.testing.environment import DEFAULT_REGION, EnvironmentChanges, MockEnvironment
 from isotone.testing.patches import DYNAMODB, Patches
 from isotone.testing.process_s3 import ProcessS3
-from isotone.testing.surroundings import DEFAULT_REGION, Surroundings, Wanted
 
 if TYPE_CHECKING:
     from isotone.backends.embedded import Database
@@ -47,7 +47,7 @@ class MockDynamoDB:
         database: Database | None,
         *,
         passed_on: PassedOn,
-        wanted: Wanted,
+        wanted: EnvironmentChanges,
         s3: Buckets | None = None,
     ) -> None:
         if database is not None and s3 is not None:
@@ -159,7 +159,7 @@ def mock_dynamodb(
     mock = MockDynamoDB(
         database,
         passed_on=lambda service, url: passes and service not in DYNAMODB,
-        wanted=Wanted(credentials=not passes),
+        wanted=EnvironmentChanges(credentials=not passes),
         s3=s3,
     )
     return mock if target is None else mock(target)
@@ -186,7 +186,7 @@ def mock_aws(
     mock = MockAWS(
         None,
         passed_on=_named(passthrough.get("services", ()), passthrough.get("urls", ())),
-        wanted=Wanted(
+        wanted=EnvironmentChanges(
             credentials=core.get("mock_credentials", True) is not False,
             region=False,
             fresh_session=core.get("reset_boto3_session", True),
@@ -265,13 +265,13 @@ class _Active:
         self._scopes: list[_Scope] = []
         self._kept: _Scope | None = None
         self._patches = Patches(self)
-        self._surroundings = Surroundings()
+        self._environment = MockEnvironment()
 
     def enter(
         self,
         given: Database | None,
         passed_on: PassedOn,
-        wanted: Wanted,
+        wanted: EnvironmentChanges,
         reset: bool,
         s3: Buckets | None,
     ) -> _Scope:
@@ -282,7 +282,7 @@ class _Active:
                 )
             if not self._scopes:
                 self._patches.apply()
-                self._surroundings.set(wanted)
+                self._environment.set(wanted)
             if given is not None:
                 scope = _Scope(given, passed_on)
             elif self._scopes:
@@ -311,7 +311,7 @@ class _Active:
                 else:
                     self._kept = scope
             if not self._scopes:
-                self._surroundings.restore()
+                self._environment.restore()
                 self._patches.remove()
 
     def database(self, region: str) -> Database:

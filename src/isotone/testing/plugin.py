@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from isotone.client import Client
     from isotone.clock import ManualClock
     from isotone.testing.faults import Faults
+    from isotone.testing.fixture_clients import FixtureClients
     from isotone.testing.prepared import Prepared, SwitchedClock
-    from isotone.testing.wiring import Wiring
 
 Schema = Callable[["Client"], object]
 AsyncClients = Callable[[], AbstractAsyncContextManager[Any]]
@@ -117,24 +117,26 @@ def isotone_faults(isotone_database: Database, isotone_clock: ManualClock) -> It
 
 
 @pytest.fixture
-def dynamodb_client(_isotone_wiring: Wiring, isotone_database: Database) -> Iterator[Any]:
+def dynamodb_client(_isotone_clients: FixtureClients, isotone_database: Database) -> Iterator[Any]:
     """`boto3.client("dynamodb")` on the test's database."""
-    with _isotone_wiring.to(isotone_database):
-        yield _isotone_wiring.client
+    with _isotone_clients.to(isotone_database):
+        yield _isotone_clients.client
 
 
 @pytest.fixture
-def dynamodb_resource(_isotone_wiring: Wiring, isotone_database: Database) -> Iterator[Any]:
+def dynamodb_resource(
+    _isotone_clients: FixtureClients, isotone_database: Database
+) -> Iterator[Any]:
     """`boto3.resource("dynamodb")` on the test's database."""
-    with _isotone_wiring.to(isotone_database):
-        yield _isotone_wiring.resource
+    with _isotone_clients.to(isotone_database):
+        yield _isotone_clients.resource
 
 
 @pytest.fixture
 def aiodynamodb_client(isotone_database: Database, pytestconfig: pytest.Config) -> AsyncClients:
     """Opens aiobotocore clients on the test's database: `async with aiodynamodb_client() as client:`."""
     pytest.importorskip("aiobotocore", reason="aiodynamodb_client needs aiobotocore")
-    from isotone.testing.wiring import aio_client
+    from isotone.testing.fixture_clients import aio_client
 
     return lambda: aio_client(isotone_database, _region(pytestconfig))
 
@@ -143,7 +145,7 @@ def aiodynamodb_client(isotone_database: Database, pytestconfig: pytest.Config) 
 def aiodynamodb_resource(isotone_database: Database, pytestconfig: pytest.Config) -> AsyncClients:
     """Opens aioboto3 resources on the test's database: `async with aiodynamodb_resource() as dynamodb:`."""
     pytest.importorskip("aioboto3", reason="aiodynamodb_resource needs aioboto3")
-    from isotone.testing.wiring import aio_resource
+    from isotone.testing.fixture_clients import aio_resource
 
     return lambda: aio_resource(isotone_database, _region(pytestconfig))
 
@@ -183,11 +185,11 @@ def _isotone_prepared(
 
 
 @pytest.fixture(scope="session")
-def _isotone_wiring(pytestconfig: pytest.Config) -> Wiring:
+def _isotone_clients(pytestconfig: pytest.Config) -> FixtureClients:
     pytest.importorskip("boto3", reason="dynamodb_client and dynamodb_resource need boto3")
-    from isotone.testing.wiring import Wiring
+    from isotone.testing.fixture_clients import FixtureClients
 
-    return Wiring(_region(pytestconfig))
+    return FixtureClients(_region(pytestconfig))
 
 
 def _region(config: pytest.Config) -> str:

@@ -1,4 +1,4 @@
-"""Databases that are filled once; the engine's `rolled_back` undoes what each test writes."""
+"""The databases of pytest's fixtures: a schema is created once, and each test's writes are rolled back after it."""
 
 from __future__ import annotations
 

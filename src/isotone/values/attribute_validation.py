@@ -1,4 +1,4 @@
-"""Validates attribute values in requests, and converts items to normal form: canonical numbers, sorted sets, base64.
+"""Validates attribute values (error texts for empty sets, duplicates, nesting …) and converts them to normal form.
 
 In normal form a value has exactly one known type, numbers are as `number.canonical_number` returns them, sets are
 sorted and have no duplicates, and base64 has its canonical spelling. Two scalars of one type are therefore equal

@@ -1,4 +1,4 @@
-"""Which fault of an attribute value the service reports first: decoding, then names, then nesting, then empty sets.
+"""Finds the fault of one attribute value that the service reports first: decoding, names, nesting, then empty sets.
 
 `attribute_validation` checks in one pass whether a value is valid, and most values are. After a refusal these functions
 find the fault that the service reports. Each layer checks a whole value before the next layer begins.

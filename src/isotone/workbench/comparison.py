@@ -18,7 +18,7 @@ import msgspec
 from isotone.backends.embedded import Database
 from isotone.errors import UsageError
 from isotone.moving import KeyDifference, Progress, Stopped
-from isotone.moving.ordered_comparing import Entry, ordered_differences
+from isotone.moving.ordered_comparing import OrderedItem, ordered_differences
 from isotone.moving.table_making import TableDefinition
 from isotone.tables.batches import BatchWriter, put
 from isotone.tables.description import read_description
@@ -134,7 +134,7 @@ class SnapshotComparison:
         self._after = after if kept is None else Side(self._database, NOW)
         meter = Meter("compare", self._definition.name, of_items=_items(before) + _items(after))
 
-        def noted(pages: Iterator[list[Entry]], side: str) -> Iterator[Entry]:
+        def noted(pages: Iterator[list[OrderedItem]], side: str) -> Iterator[OrderedItem]:
             for page in pages:
                 setattr(self.counts, side, getattr(self.counts, side) + len(page))
                 meter.add(len(page))
@@ -303,7 +303,7 @@ def _items(side: Side) -> int:
 
 
 @contextmanager
-def _frozen(side: Side) -> Iterator[Iterator[list[Entry]]]:
+def _frozen(side: Side) -> Iterator[Iterator[list[OrderedItem]]]:
     """The pages of a snapshot of one side."""
     if side.table is None:
         yield iter(())

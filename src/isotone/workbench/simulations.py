@@ -1,4 +1,4 @@
-"""Simulates a loaded workload: it runs once, when it is first needed, and is forecast for each size and division."""
+"""Simulates a loaded workload: runs it once, on first use, and forecasts it for each size and number of shards."""
 
 from __future__ import annotations
 

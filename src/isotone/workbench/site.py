@@ -27,7 +27,7 @@ import msgspec
 
 from isotone.backends.interface import Backend
 from isotone.errors import ApiError, IsotoneError, UsageError
-from isotone.server.pages import Answering, Visit
+from isotone.server.pages import PageHandler, PageRequest
 from isotone.server.response import NOT_FOUND, Header, PlainResponse
 from isotone.tables.threads import in_thread
 from isotone.workbench.source import Call, Source
@@ -105,11 +105,11 @@ class Workbench:
         self._files: dict[str, Path] = {}
         self._loading: asyncio.Future[WorkbenchCalls] | None = None
 
-    def __call__(self, visit: Visit) -> Answering | None:
-        """The method that answers a visit; None for a path outside of the workbench."""
-        path = visit.path.decode("latin-1")
-        if path == "/" and visit.method == b"GET":
-            accepted = visit.headers.get(b"accept", b"")
+    def __call__(self, request: PageRequest) -> PageHandler | None:
+        """The method that answers a request; None for a path outside of the workbench."""
+        path = request.path.decode("latin-1")
+        if path == "/" and request.method == b"GET":
+            accepted = request.headers.get(b"accept", b"")
             return self._redirect if b"text/html" in accepted else None
         if path == PATH.rstrip("/"):
             return self._redirect
@@ -117,16 +117,16 @@ class Workbench:
             return None
         return self._call if path.startswith(f"{PATH}api/") else self._file
 
-    async def _redirect(self, visit: Visit) -> PlainResponse:
+    async def _redirect(self, request: PageRequest) -> PlainResponse:
         return PlainResponse(302, headers=((b"Location", PATH.encode()), *_SECURITY))
 
-    async def _file(self, visit: Visit) -> PlainResponse:
-        name = visit.path.decode("latin-1").removeprefix(PATH) or "index.html"
+    async def _file(self, request: PageRequest) -> PlainResponse:
+        name = request.path.decode("latin-1").removeprefix(PATH) or "index.html"
         if name == "index.html":
             self._calls()  # while the browser reads the page
         found = self._files.get(name) or self._look_again().get(name)
-        if found is None or visit.method != b"GET":
-            wants_page = b"text/html" in visit.headers.get(b"accept", b"")
+        if found is None or request.method != b"GET":
+            wants_page = b"text/html" in request.headers.get(b"accept", b"")
             return _UNKNOWN if wants_page else NOT_FOUND
         kind = (mimetypes.guess_type(name)[0] or "application/octet-stream").encode()
         if kind.startswith(b"text/"):
@@ -138,7 +138,7 @@ class Workbench:
             (b"Vary", b"Accept-Encoding"),
             *_SECURITY,
         )
-        if name.endswith(_COMPRESSED) and b"gzip" in visit.headers.get(b"accept-encoding", b""):
+        if name.endswith(_COMPRESSED) and b"gzip" in request.headers.get(b"accept-encoding", b""):
             zipped = await in_thread(_zipped, found, found.stat().st_mtime_ns)
             return PlainResponse(200, zipped, headers=(*headers, (b"Content-Encoding", b"gzip")))
         return PlainResponse(200, found.read_bytes(), headers=headers)
@@ -156,12 +156,12 @@ class Workbench:
             self._loading = in_thread(_load, self._source)
         return self._loading
 
-    async def _call(self, visit: Visit) -> PlainResponse:
-        if visit.method != b"POST" or HEADER.encode() not in visit.headers:
+    async def _call(self, request: PageRequest) -> PlainResponse:
+        if request.method != b"POST" or HEADER.encode() not in request.headers:
             return await _json({"error": _refusal()}, status=403)
-        name = visit.path.decode("latin-1").removeprefix(f"{PATH}api/")
-        answer = await _answered(name, await self._calls(), visit.body)
-        return await _json(answer, gzip_it=b"gzip" in visit.headers.get(b"accept-encoding", b""))
+        name = request.path.decode("latin-1").removeprefix(f"{PATH}api/")
+        answer = await _answered(name, await self._calls(), request.body)
+        return await _json(answer, gzip_it=b"gzip" in request.headers.get(b"accept-encoding", b""))
 
 
 def _load(source: Source) -> WorkbenchCalls:

@@ -1,4 +1,4 @@
-"""The engine that a workbench shows: its backend, its name for people, and how it may be used."""
+"""`Source`: the engine that a workbench shows, and its settings: name, writable or not, model, tour, workload, snapshots."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from tests.cli.test_bad_words import NOT_TRIED
+from tests.cli.test_invalid_arguments import NOT_TRIED
 
 import isotone
 from isotone.cli.program import COMMANDS

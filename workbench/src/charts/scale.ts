@@ -1,4 +1,4 @@
-/** From values to pixels, and the round values at which an axis is marked. */
+/** The scale of a chart's axis: values to pixels, and the round values of its ticks. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { RefObject } from "preact";

@@ -1,4 +1,4 @@
-/** What breaks when items of a model are written attribute by attribute: said before it is done. */
+/** Warns before an edit of single attributes that breaks what the model derives from them (keys, counts). */
 
 import { models } from "../session";
 import { own } from "../values";

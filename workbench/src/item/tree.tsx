@@ -1,4 +1,4 @@
-/** A value with all that is in it. Data is always text. */
+/** Shows a nested value as a tree. Data is inserted as text, never as HTML. */
 
 import type { AttributeValue, Item } from "../api";
 import { bytesOf, typeOf } from "../values";

@@ -1,4 +1,4 @@
-/** The /metrics and /hotkeys of a server, read every two seconds while they are shown, and what follows from them. */
+/** Polls /metrics and /hotkeys of a server every two seconds while they are shown, and computes rates. */
 
 import { call, CallError, type Session } from "../api";
 import { Store } from "../store";

@@ -1,4 +1,4 @@
-/** A request as code that runs. */
+/** Copies a request as code that runs: Python, boto3, JavaScript, the AWS CLI. */
 
 import { useEffect, useState } from "preact/hooks";
 

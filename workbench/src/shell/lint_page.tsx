@@ -1,4 +1,4 @@
-/** What will hurt in a table: each finding with its reason, its cost and what to do. */
+/** Lint's findings in a table: each with its reason, its cost and what to do. */
 
 import { useEffect, useState } from "preact/hooks";
 

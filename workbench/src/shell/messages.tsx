@@ -1,4 +1,4 @@
-/** Errors as a person needs them, and short notices. */
+/** Shows errors in words for people, and short notices. */
 
 import { useEffect } from "preact/hooks";
 

@@ -1,4 +1,4 @@
-/** How far a job is, with a button that stops it. */
+/** The progress of a job, with a button that stops it. */
 
 import { notify } from "../shell/messages";
 import { count } from "../values";

@@ -1,4 +1,4 @@
-/** How far a file is, what came of it, and what was wrong with its rows. */
+/** The progress and the outcome of an export or an import, with the rows that were refused. */
 
 import { useRef, useState } from "preact/hooks";
 

@@ -1,4 +1,4 @@
-/** Files on their way: a table is exported and downloaded, or a file is uploaded and imported. */
+/** Runs exports and imports in the browser: starts them, polls their progress, downloads or uploads the file. */
 
 import { call } from "../api";
 

@@ -143,7 +143,7 @@ READ_AND_WRITE: Final = "Read and write requests together in the same batch is n
 READ_AND_WRITE_TRANSACTION: Final = (
     "ExecuteTransaction API does not support both read and write operations in the same request."
 )
-IN_TRANSACTION: Final = "Validation failed in TransactStatements[{place}]: {message}"
+IN_TRANSACTION: Final = "Validation failed in TransactStatements[{position}]: {message}"
 TRANSACTION_KEY: Final = (
     "Select statements within ExecuteTransaction must specify the primary key in the where clause."
 )

@@ -21,8 +21,7 @@ from isotone.model.writing import headroom
 from isotone.model.writing.put_and_delete import give_id, stamped
 from isotone.model.writing.write import key_of, place_of, schema_of, schema_of_instance
 from isotone.tables.batch_reads import fetch
-from isotone.tables.batches import Entry as BatchEntry
-from isotone.tables.batches import delete, put, write_batch
+from isotone.tables.batches import BatchEntry, delete, put, write_batch
 from isotone.tables.steps import Steps
 from isotone.values.types import Item
 

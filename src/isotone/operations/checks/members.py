@@ -31,13 +31,14 @@ from isotone.operations.request_validation import (
 )
 from isotone.operations.table_lookup import REQUIRED
 
-Entry: TypeAlias = Callable[[RefusedRequest], Iterator[str]]
+Constraints: TypeAlias = Callable[[RefusedRequest], Iterator[str]]
+"""The constraints of a member: yields the sentence of each that a request breaks."""
 
 _FAILS: Final = "failed to satisfy constraint: "
 _NAME, _SHORT, _LONG = NAME_CONSTRAINTS
 
 
-def member(name: str) -> Entry:
+def member(name: str) -> Constraints:
     """The constraints of a member, with the messages that all actions share."""
 
     def entry(asked: RefusedRequest) -> Iterator[str]:
@@ -46,7 +47,7 @@ def member(name: str) -> Entry:
     return entry
 
 
-def placed(name: str) -> Entry:
+def placed(name: str) -> Constraints:
     """The constraints of a member without its value: "Value at 'Limit' failed …"."""
 
     def entry(asked: RefusedRequest) -> Iterator[str]:
@@ -62,7 +63,7 @@ def placed(name: str) -> Entry:
     return entry
 
 
-def one_of(entry: Entry) -> Entry:
+def one_of(entry: Constraints) -> Constraints:
     """One broken constraint of a member: its length before its pattern, which is listed first."""
 
     def one(asked: RefusedRequest) -> Iterator[str]:
@@ -177,16 +178,16 @@ def transact_items(asked: RefusedRequest) -> Iterator[str]:
 
 def names_of_entries(asked: RefusedRequest) -> Iterator[str]:
     """Names of tables in the entries of a transaction."""
-    for place, entry in enumerate(asked.document["TransactItems"], 1):
+    for number, entry in enumerate(asked.document["TransactItems"], 1):
         for kind, content in entry.items():
-            path = f"transactItems.{place}.member.{kind[0].lower()}{kind[1:]}.tableName"
+            path = f"transactItems.{number}.member.{kind[0].lower()}{kind[1:]}.tableName"
             yield from _broken(content["TableName"], path, (_SHORT, _LONG, _NAME))
 
 
 # Layers
 
 
-def alone(*entries: Entry) -> Check:
+def alone(*entries: Constraints) -> Check:
     """The first broken constraint, reported as a list of one."""
 
     def check(asked: RefusedRequest) -> None:
@@ -197,7 +198,7 @@ def alone(*entries: Entry) -> Check:
     return check
 
 
-def bare(entry: Entry) -> Check:
+def bare(entry: Constraints) -> Check:
     """The first broken constraint, reported without a list."""
 
     def check(asked: RefusedRequest) -> None:
@@ -207,7 +208,7 @@ def bare(entry: Entry) -> Check:
     return check
 
 
-def listed(*entries: Entry) -> Check:
+def listed(*entries: Constraints) -> Check:
     """All broken constraints in one list."""
 
     def check(asked: RefusedRequest) -> None:
@@ -218,7 +219,7 @@ def listed(*entries: Entry) -> Check:
     return check
 
 
-def listed_as_before(entry: Entry) -> Check:
+def listed_as_before(entry: Constraints) -> Check:
     """Faults in the table name, then all constraints of all other members, with the messages from before 2026."""
 
     def others(asked: RefusedRequest) -> Iterator[str]:

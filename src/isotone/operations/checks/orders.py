@@ -35,7 +35,7 @@ _ITEM: Final = values.of("Item")
 _KEY: Final = values.of("Key")
 
 
-def _options(*names: str) -> tuple[members.Entry, ...]:
+def _options(*names: str) -> tuple[members.Constraints, ...]:
     return tuple(map(member, names))
 
 
@@ -107,7 +107,7 @@ def _older(
     source: values.Source,
     *more: Layer,
     with_placeholder: bool = True,
-    name: members.Entry = members.one_of_table_name,
+    name: members.Constraints = members.one_of_table_name,
 ) -> tuple[OrderBranch, OrderBranch]:
     """The older checks, for requests that the newer ones cannot decode. `checks` come last; nothing is counted."""
     first = (

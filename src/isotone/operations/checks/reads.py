@@ -1,4 +1,4 @@
-"""Checks of Query and Scan as layers: ExclusiveStartKey, Select, segments, the index, and the key condition."""
+"""The checks of Query and Scan, one layer each for `check_orders`; the rules are in `query_and_scan`."""
 
 from __future__ import annotations
 

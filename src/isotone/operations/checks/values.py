@@ -1,4 +1,4 @@
-"""Checks of attribute values as layers: decoding, numbers, nesting, empty names, sets, sizes of placeholders.
+"""The checks of a request's attribute values, one layer each for `check_orders`; their texts in older and newer actions.
 
 A source lists the maps from names to values in a request, in document order, each with its member. The newer actions
 and the older ones (batches of writes, transactions) have different messages for a bad number, a duplicate in a set, and
@@ -124,7 +124,7 @@ def newer(error: ValidationException) -> ValidationException:
 def _quoted(found: re.Match[str]) -> str:
     before, listed, kind = found.groups()
     members = listed.split(", ")
-    repeat = next(place for place, each in enumerate(members) if each in members[:place])
+    repeat = next(position for position, each in enumerate(members) if each in members[:position])
     separator = ", " if kind == " " else ","
     quoted = separator.join(map(json.dumps, [*sorted(members[:repeat]), *members[repeat:]]))
     return f"{before}[{quoted}]{kind}contains duplicates."

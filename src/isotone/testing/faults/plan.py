@@ -1,4 +1,4 @@
-"""`Faults`: the faults that a test orders, and the databases that they strike.
+"""`Faults`: the faults that a test orders, and the databases that they apply to.
 
 A request passes through the faults in the order in which they were ordered, and then reaches the database. Each fault
 has its own random generator, so it strikes the same calls whatever other faults are ordered.

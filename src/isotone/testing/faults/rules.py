@@ -1,4 +1,4 @@
-"""The base classes of faults: functions between a request and its response, and the calls that they strike.
+"""The base classes of faults: functions between a request and its response, and the calls that they apply to.
 
 An `InterceptedCall` is one request. A `Rule` answers it, usually by `proceed(call)`, which passes it to the next rule
 and finally to the database. `call.directly` sends a request straight to the database, so that other rules do not count

@@ -134,7 +134,7 @@ def test_every_command_is_tried() -> None:
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_a_bad_word_is_told_in_a_sentence(
+def test_a_bad_word_is_reported_in_a_sentence(
     folder: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for words in lines(name, 7 * list(GOOD).index(name) % len(BAD_WORDS)):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.oracle import wanted
+from tests.oracle import optional_dynamodb_local
 
 import isotone
 from isotone import ENGINES
@@ -106,7 +106,7 @@ def tried(request: pytest.FixtureRequest) -> Iterator[tuple[str, Backend]]:
             database.execute("CreateTable", TABLE)
             yield request.param, database
         return
-    with wanted.dynamodb_local() as server, isotone.connect(server.url) as store:
+    with optional_dynamodb_local.dynamodb_local() as server, isotone.connect(server.url) as store:
         store.backend.execute("CreateTable", TABLE)
         assert store.capabilities == ENGINES["dynamodb-local"]
         yield request.param, store.backend

@@ -35,7 +35,7 @@ def test_a_line_that_is_no_item_is_found_before_anything_is_written(
     assert stored(isotone, shop) == []
 
 
-def test_an_item_that_is_refused_is_told_by_its_line_and_the_next_run_goes_on(
+def test_an_item_that_is_refused_is_reported_by_its_line_and_the_next_run_continues(
     isotone: Run, shop: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "in.jsonl"

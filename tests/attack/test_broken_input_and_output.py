@@ -75,7 +75,9 @@ def run(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
     ],
     ids=lambda words: b" ".join(map(os.fsencode, words))[:60].decode(errors="replace"),
 )
-def test_what_cannot_be_used_is_told_in_a_sentence(folder: Path, words: list[str | bytes]) -> None:
+def test_what_cannot_be_used_is_reported_in_a_sentence(
+    folder: Path, words: list[str | bytes]
+) -> None:
     state = {**os.environ, "XDG_STATE_HOME": str(folder / "state")}
     process = programs.isotone(
         *map(os.fsdecode, words), cwd=folder, env=state, stderr=subprocess.PIPE
@@ -123,7 +125,7 @@ def test_an_interrupt_ends_a_command_without_a_word(folder: Path) -> None:
     "line",
     ["scan d.db Orders --all --format jsonl", "--help", "export d.db Orders -"],
 )
-def test_a_full_disk_is_told_in_a_sentence(folder: Path, line: str) -> None:
+def test_a_full_disk_is_reported_in_a_sentence(folder: Path, line: str) -> None:
     done = run(folder, f"isotone {line} > /dev/full")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "No space left on device" in done.stderr

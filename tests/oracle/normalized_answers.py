@@ -1,4 +1,4 @@
-"""An answer without what may differ between two right ones: ids, dates, ARNs, order of unordered things."""
+"""An answer without what may differ between two right ones: ids, dates, ARNs, the order of unordered members."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tests.oracle.sides import Answer
+from tests.oracle.endpoints import Answer
 
 DROPPED = frozenset(
     {

@@ -193,7 +193,7 @@ def test_options_have_a_type(option: str, value: Any, wanted: str) -> None:
             open_store(**options)
 
 
-def test_any_object_that_tells_seconds_is_a_clock() -> None:
+def test_any_object_that_returns_seconds_is_a_clock() -> None:
     class Own:
         def now(self) -> float:
             return 5.0
@@ -248,7 +248,7 @@ def test_where_takes_conditions_and_no_names() -> None:
             wrong(customer_id="a")
 
 
-def test_a_clock_tells_its_time_as_a_datetime() -> None:
+def test_a_clock_has_its_time_as_a_datetime() -> None:
     clock = ManualClock(START)
     clock.advance(1.5)
     assert clock.utc == START.replace(second=1, microsecond=500_000)
@@ -323,7 +323,7 @@ def test_texts_are_converted_where_they_come_in_and_not_where_one_asks(store: St
             ask()
 
 
-def test_a_malformed_key_tells_whose_it_is(store: Store) -> None:
+def test_a_malformed_key_names_its_entity(store: Store) -> None:
     store.put(order(1))
     item = {"PK": {"S": "CUSTOMER#2b5a41c0"}, "SK": {"S": "ORDER-7"}, "_type": {"S": "Order"}}
     store.backend.execute("PutItem", {"TableName": "shop", "Item": item})

@@ -59,7 +59,7 @@ def test_items_come_in_the_order_of_their_keys() -> None:
     assert fetch(Service(100), [4, 1, 2, 4, 0]) == [4, None, 2, 4, 0]
 
 
-def test_a_hundred_go_into_a_request_and_progress_is_told(pauses: list[float]) -> None:
+def test_a_hundred_go_into_a_request_and_progress_is_reported(pauses: list[float]) -> None:
     service, told = Service(100), []
     fetch(service, range(250), progress=told.append)
     assert service.batches == [100, 100, 50]
@@ -79,7 +79,7 @@ def test_pauses_grow_while_nothing_comes(pauses: list[float]) -> None:
     assert all(0 <= pause <= 0.05 * 2 ** (place + 1) for place, pause in enumerate(pauses))
 
 
-def test_who_never_answers_is_given_up(pauses: list[float]) -> None:
+def test_a_service_that_never_answers_is_given_up(pauses: list[float]) -> None:
     with pytest.raises(BatchIncomplete, match="2 of 2 keys") as incomplete:
         fetch(Service(0), [1, 2])
     assert incomplete.value.remaining == [{"PK": {"S": "001"}}, {"PK": {"S": "002"}}]

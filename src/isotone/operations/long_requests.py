@@ -1,8 +1,8 @@
-"""Decides which requests are too long for the event loop: by their bytes, or by the records they find.
+"""Decides which requests are too long for the event loop (`TakesLong`): by their bytes, or by the records they find.
 
-The event loop of a server executes short requests itself. Its service names most of the others by their action and their
-bytes (`is_long`). The rest show it when their records are found, before anything is computed or written: then a thread
-that `hands_over` raises `TakesLong`, and the request begins again elsewhere. Every other thread goes on.
+The event loop of a server executes short requests itself. It recognizes most of the long ones by their action and size
+(`is_long`). The others are recognized when their records are found, before anything is computed or written: in the event
+loop's thread (`raises_if_long`) they raise `TakesLong`, and the request starts again in a lane. In other threads they run.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _EXPRESSIONS: Final = 1500  # characters of expressions that are compiled within
 _EXPRESSION: Final = re.compile(rb'(?:Expression|Statement)"\s*:\s*"((?:[^"\\]|\\.){100,})')
 
 
-class _HandingOver(threading.local):
-    hands_over = False
+class _ThreadMode(threading.local):
+    raises_if_long = False
 
 
-this_thread: Final = _HandingOver()
+this_thread: Final = _ThreadMode()
 
 
 def is_long(operation: str, body: bytes) -> bool:
@@ -55,18 +55,18 @@ def is_long(operation: str, body: bytes) -> bool:
     return sum(map(len, _EXPRESSION.findall(body))) > _EXPRESSIONS
 
 
-def hand_over_if(is_long: bool) -> None:
-    """Raise `TakesLong` in a thread that hands over. The request must not have changed anything yet."""
-    if is_long and this_thread.hands_over:
+def raise_if_long(is_long: bool) -> None:
+    """Raise `TakesLong` in a thread with `raises_if_long`. The request must not have changed anything yet."""
+    if is_long and this_thread.raises_if_long:
         raise TakesLong
 
 
 @contextmanager
-def kept() -> Iterator[None]:
-    """Nothing inside the block is handed over: it writes."""
-    before = this_thread.hands_over
-    this_thread.hands_over = False
+def never_raising() -> Iterator[None]:
+    """Let nothing inside the block raise `TakesLong`, because it writes."""
+    before = this_thread.raises_if_long
+    this_thread.raises_if_long = False
     try:
         yield
     finally:
-        this_thread.hands_over = before
+        this_thread.raises_if_long = before

@@ -1,4 +1,4 @@
-"""The environment of a mock: dummy credentials in its variables, and boto3's default session.
+"""The environment of a mock: AWS_ variables with dummy credentials, and boto3's default session; both are restored.
 
 Both are restored when the outermost mock stops, so dummy credentials never outlive it.
 """
@@ -18,7 +18,7 @@ _TOKENS: Final = ("AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EnvironmentChanges:
     """The changes of a mock: dummy `credentials`, a missing `region`, a `fresh_session` of boto3."""
 
     credentials: bool = True
@@ -26,14 +26,14 @@ class Wanted:
     fresh_session: bool = False
 
 
-class Surroundings:
+class MockEnvironment:
     """Makes the changes of a mock, and restores the former state."""
 
     def __init__(self) -> None:
         self._before: dict[str, str | None] = {}
         self._session: Any = None
 
-    def set(self, wanted: Wanted) -> None:
+    def set(self, wanted: EnvironmentChanges) -> None:
         """Set dummy values; real keys are replaced, so that no program uses them."""
         if wanted.credentials:
             present = [name for name in _TOKENS if name in os.environ]

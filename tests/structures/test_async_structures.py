@@ -18,7 +18,9 @@ from isotone.structures import (
 )
 
 
-def test_it_is_awaited_everywhere(address: object, clock: ManualClock, table_name: str) -> None:
+def test_every_structure_works_over_an_async_store(
+    address: object, clock: ManualClock, table_name: str
+) -> None:
     indexes = {**Queue.layout().indexes, **Adjacency.layout().indexes, "more": Global("A", "B")}
     table = Table(table_name, indexes=indexes)
 

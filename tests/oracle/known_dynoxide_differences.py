@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.oracle.known import API, COUNT, Known
+from tests.oracle.known_differences import API, COUNT, Known
 
 _VALID: Final = "ValidationException: "
 _CONTENT = (

@@ -56,7 +56,9 @@ def texts() -> set[str]:
 
 
 @pytest.mark.parametrize("durability", ["disk", "none"])
-def test_it_is_not_opened_with_that_log(replaced: bytes, durability: isotone.Durability) -> None:
+def test_a_file_is_not_opened_with_the_log_of_another(
+    replaced: bytes, durability: isotone.Durability
+) -> None:
     with pytest.raises(DamagedLog, match="of the file that was there before"):
         isotone.open("shop.db", durability=durability)
     assert Path("shop.db").read_bytes() == replaced
@@ -65,7 +67,7 @@ def test_it_is_not_opened_with_that_log(replaced: bytes, durability: isotone.Dur
     assert texts() == {"old"}
 
 
-def test_it_is_not_restored_with_that_log(replaced: bytes) -> None:
+def test_a_file_is_not_restored_with_the_log_of_another(replaced: bytes) -> None:
     with pytest.raises(DamagedLog):
         isotone.restore("shop.db", "seen.db")
     assert not Path("seen.db").exists()

@@ -43,7 +43,7 @@ def test_what_an_update_uses_and_writes() -> None:
     assert made.attributes_written == {"a", "d", "e"}
 
 
-def test_key_conditions_and_projections_tell_too() -> None:
+def test_key_conditions_and_projections_list_their_placeholders_too() -> None:
     made = key_condition("#p = :p", {"#p": "pk"})
     assert (made.names_used, made.values_used, made.attributes) == ({"#p"}, {":p"}, {"pk"})
     assert projection("a").values_used == frozenset()

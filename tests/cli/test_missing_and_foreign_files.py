@@ -13,7 +13,7 @@ from typing import Any, Final
 import apsw
 import pytest
 from tests.cli.conftest import Run
-from tests.cli.test_outputs import MODULE, _make_device
+from tests.cli.test_no_overwriting import MODULE, _make_device
 
 import isotone as package
 from isotone import moving

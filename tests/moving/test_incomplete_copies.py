@@ -337,7 +337,7 @@ def test_a_live_copy_into_a_table_that_was_restored_is_refused() -> None:
         moving.copy("old.db", "new.db", live=True)
 
 
-def test_a_live_copy_goes_on_after_its_last_items_were_deleted() -> None:
+def test_a_live_copy_continues_after_its_last_items_were_deleted() -> None:
     write_rows(100)
     moving.import_items("rows.jsonl", "old.db", "Orders", key="id")
     assert moving.copy("old.db", "new.db", live=True).is_caught_up

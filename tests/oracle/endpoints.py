@@ -1,4 +1,4 @@
-"""The two sides of a comparison: each answers a raw request with (status, body)."""
+"""The databases that a comparison asks: each answers a raw request with (status, body)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Answer = tuple[int, dict[str, Any]]
 Request = dict[str, Any] | bytes
 
 
-class Side(Protocol):
+class RawApi(Protocol):
     """Anything that answers raw DynamoDB requests."""
 
     def ask(self, operation: str, request: Request) -> Answer: ...
@@ -45,7 +45,7 @@ class Isotone:
         self.close()
 
 
-def drop_tables(side: Side) -> None:
+def drop_tables(side: RawApi) -> None:
     """Leave the side without any table."""
     for name in side.ask("ListTables", {})[1].get("TableNames", []):
         side.ask("UpdateTable", {"TableName": name, "DeletionProtectionEnabled": False})

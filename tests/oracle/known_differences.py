@@ -12,7 +12,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from tests.oracle.sides import Answer
+from tests.oracle.endpoints import Answer
 
 API = "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/"
 PARTIQL = "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ql-reference."

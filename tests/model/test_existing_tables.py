@@ -230,7 +230,7 @@ def test_an_index_of_milliseconds(database: isotone.Database) -> None:
     ]
 
 
-def test_a_write_goes_where_the_other_program_looks(database: isotone.Database) -> None:
+def test_a_write_uses_the_keys_that_the_other_program_reads(database: isotone.Database) -> None:
     store = filled(database)
     changed = store.update(User, User.name.set("Ann B. Lee"), user_id=7)
     assert changed.name == "Ann B. Lee"

@@ -1,4 +1,4 @@
-"""A backend with a test between it and its user: to refuse, to delay, to let others write first, to lose answers."""
+"""`InterceptedBackend`: a test refuses, delays or loses requests of a backend, or lets others write first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SINGLE_WRITES = frozenset(("PutItem", "UpdateItem", "DeleteItem"))
 WRITES = SINGLE_WRITES | {"TransactWriteItems"}
 
 
-class Between:
+class InterceptedBackend:
     """Passes requests on to a backend.
 
     `before` is called with each operation and its request, `after` once more when it has been executed; either may

@@ -133,7 +133,7 @@ def test_a_number_of_results_is_an_int(wrong: Any) -> None:
         store.page(Book.primary.where(), size=wrong)
 
 
-def test_a_request_that_is_changed_is_nobody_else_s() -> None:
+def test_changing_a_request_does_not_change_the_query() -> None:
     class Named(Entity, table=Table("named", partition="name", sort=None)):
         name: Attr[str] = field()
 

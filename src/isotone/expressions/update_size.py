@@ -1,4 +1,4 @@
-"""The size limit of an UpdateExpression: expression and operands together must not exceed the size of an item.
+"""The size limit of an UpdateExpression: the expression and its operands together may have 400 KB.
 
 The service limits what an UpdateItem writes in most of its regions, and does not document the rule. This one was
 derived to the byte from the sizes that were refused. Each action costs its path, its operands, and a constant:
@@ -39,7 +39,7 @@ _READ_WITHIN: Final = 14
 _WRITTEN_WITHIN: Final = 4
 
 
-class StatementSize(NamedTuple):
+class UpdateSize(NamedTuple):
     """The constant cost of an expression, and the values that it uses, repeated as often as it uses them."""
 
     fixed: int
@@ -50,7 +50,7 @@ class StatementSize(NamedTuple):
         return self.fixed + sum([value_size(values[name]) for name in self.values])
 
 
-def statement_size(tree: UpdateNode) -> StatementSize:
+def update_size(tree: UpdateNode) -> UpdateSize:
     """The size of a tree with resolved names. O(length)."""
     used: list[str] = []
     fixed = _EXPRESSION
@@ -60,7 +60,7 @@ def statement_size(tree: UpdateNode) -> StatementSize:
             fixed += _WRITES + _operand_size(action.value, used)
         else:
             fixed += _REMOVES
-    return StatementSize(fixed, tuple(used))
+    return UpdateSize(fixed, tuple(used))
 
 
 def _path_size(path: Path, first: int, within: int, used: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""boto3 and aioboto3 clients for the fixtures, connected to the database of the running test.
+"""The boto3 and aioboto3 clients of pytest's fixtures, connected to the database of the running test.
 
 Creating a boto3 client takes milliseconds, so one client and one resource serve the whole test session;
 only their database changes.
@@ -19,7 +19,7 @@ from isotone.testing.attachment import RequestAnswerer, attach
 _NO_CREDENTIALS: Final = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
 
 
-class Wiring:
+class FixtureClients:
     """A boto3 client and resource that are connected to one database after another."""
 
     def __init__(self, region: str) -> None:
