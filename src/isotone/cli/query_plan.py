@@ -1,4 +1,4 @@
-"""Plans `isotone query` and `isotone scan`: which index, which key condition, which filter.
+"""Plans `isotone query` and `isotone scan`: which index, key condition and filter, and the type of each value.
 
 A query uses the key that answers most of its conditions, the table's or an index's. These conditions become the key
 condition, which determines what is read. All others become the filter, which drops items after they were read.

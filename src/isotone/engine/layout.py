@@ -1,4 +1,4 @@
-"""Physical layout: keys of items and index entries (hash, partition, sort), which items have one, and records.
+"""Physical layout: keys of items and index entries, stored records, and whether an item's key attributes fit an index.
 
     table entry   hash(partition) · partition · sort
     index entry   hash(partition parts) · partition parts · sort parts · table partition · table sort

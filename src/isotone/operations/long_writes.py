@@ -119,8 +119,8 @@ def read_all(engine: Engine, changes: Iterable[ItemChange | None]) -> list[Store
     for change in changes:
         try:
             found.append(NOTHING if change is None else change.read(engine))
-        except EvaluateFirst as first:
-            missing += first.changes
+        except EvaluateFirst as again:
+            missing += again.changes
     if missing:
         raise EvaluateFirst(missing)
     return found

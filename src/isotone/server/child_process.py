@@ -1,4 +1,4 @@
-"""The main function of a process that the supervisor forked (--workers): front, writer or pages, until the order to stop.
+"""The main function of a process that the supervisor forked (--workers): front, writer or pages; its signals.
 
 It ignores SIGINT, SIGTERM and SIGHUP, which a terminal or a service manager sends to all processes of a group: only the
 supervisor handles them. A process whose supervisor has died stops, too.

@@ -1,4 +1,4 @@
-"""A front (--workers): a process that speaks HTTP and executes reads. It sends all other requests to the writer.
+"""A front (--workers): a `Listener` in a process, which executes reads, sends writes to the writer, and stops like one.
 
 A front is the `Listener` of a server of one process, with three differences: the supervisor accepts its connections,
 requests that may write go to the writer, and the writer makes `/healthz`, `/metrics` and `/hotkeys` for the whole server.

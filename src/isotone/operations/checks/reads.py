@@ -1,4 +1,4 @@
-"""The checks of Query and Scan, one layer each for `check_orders`; the rules are in `query_and_scan`."""
+"""The checks of Query and Scan, one layer each for `orders`; the rules are in `query_and_scan`."""
 
 from __future__ import annotations
 

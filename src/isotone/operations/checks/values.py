@@ -1,4 +1,4 @@
-"""The checks of a request's attribute values, one layer each for `check_orders`; their texts in older and newer actions.
+"""The checks of a request's attribute values, one layer each for `orders`; their texts in older and newer actions.
 
 A source lists the maps from names to values in a request, in document order, each with its member. The newer actions
 and the older ones (batches of writes, transactions) have different messages for a bad number, a duplicate in a set, and
