@@ -17,7 +17,7 @@ SUITES := tests/attack tests/browser tests/crash tests/sdks \
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test matrix newest suites long check format lock files pictures docs-serve bench since oracle oracle-requests oracle-library redis crash attack clients browser workbench docs packages clean
+.PHONY: help demo test matrix newest suites long check check-here check-win32 check-darwin check-typing format lock files pictures docs-serve bench since oracle oracle-requests oracle-library redis crash attack clients browser workbench docs packages clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,7 +25,7 @@ help: ## show this list
 $(READY): requirements/dev.txt pyproject.toml
 	@echo "installing Python packages into $(VENV), once; this takes a minute"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -r requirements/dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
@@ -55,10 +55,16 @@ long: $(READY) ## run all of these tests with three to five times as many random
 check: $(READY) ## lint, format, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@$(MAKE) --no-print-directory --keep-going --jobs 2 --output-sync check-here check-typing check-win32 check-darwin
+
+check-here: # types on this system, of the library, the tests and the examples
 	$(BIN)/mypy
-	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
-	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
 	$(BIN)/mypy examples
+
+check-win32 check-darwin: check-%: # types on another system
+	$(BIN)/mypy --platform $* --cache-dir .mypy_cache/$*
+
+check-typing: # the layers, and what type checkers say to programs of users
 	$(BIN)/pytest tests/test_layers.py tests/typing
 
 format: $(READY) ## put the code into form
