@@ -215,3 +215,16 @@ def test_an_async_store_makes_ids() -> None:
             assert time_of(ticket.uid) == START
 
     asyncio.run(talk())
+
+
+@pytest.mark.parametrize("returned", ["returning", "requests"])
+def test_writes_with_another_result_take_the_clock_of_the_store(returned: str) -> None:
+    store = isotone.connect(isotone.open(), clock=ManualClock(START))
+    store.create_tables(logs)
+    ticket = Ticket()
+    if returned == "returning":
+        store.returning("old").put(ticket)
+        uid = ticket.uid
+    else:
+        uid = ULID(store.requests.put(ticket)["Item"]["uid"]["S"])
+    assert time_of(uid) == START

@@ -238,3 +238,29 @@ def test_an_async_store_of_other_names() -> None:
 
     with isotone.open() as database:
         asyncio.run(talk(database))
+
+
+@pytest.mark.parametrize("wrapped", [{"table_prefix": "dev-"}, {"observe": [at_end(lambda _: None)]}])
+def test_a_wrapped_backend_reads_items_as_json_like_the_backend_itself(
+    wrapped: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = isotone.open()
+    asked: list[str] = []
+    read = database.read_json
+
+    def noting(operation: str, *rest: Any) -> Response:
+        asked.append(operation)
+        return read(operation, *rest)
+
+    monkeypatch.setattr(type(database), "read_json", lambda _, *rest: noting(*rest))
+    store = isotone.connect(database, **wrapped)
+    store.create_tables(shop)
+    store.put(order(1))
+    everything = Order.primary.scan()
+
+    async def pages() -> list[Order]:
+        async with isotone.aconnect(database, **wrapped) as waiting:
+            return list(await waiting.page(everything))
+
+    assert list(store.page(everything)) == asyncio.run(pages()) == [order(1)]
+    assert asked == ["Scan", "Scan"]

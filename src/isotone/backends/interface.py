@@ -276,6 +276,18 @@ class AsyncPlain(Native):
         return await self._execute(operation, as_text(request))
 
 
+def json_reads(backend: Backend) -> Callable[..., Response]:
+    """Its `read_json`; `execute` if it has none."""
+    found: Callable[..., Response] = getattr(backend, "read_json", backend.execute)
+    return found
+
+
+def async_json_reads(backend: AsyncBackend) -> Callable[..., Awaitable[Response]]:
+    """Its `read_json`; `execute` if it has none."""
+    found: Callable[..., Awaitable[Response]] = getattr(backend, "read_json", backend.execute)
+    return found
+
+
 class InEventLoop(Native):
     """An `AsyncBackend` that calls a `Backend` directly, for backends that never block."""
 
@@ -283,7 +295,7 @@ class InEventLoop(Native):
 
     def __init__(self, backend: Backend) -> None:
         self._execute = backend.execute
-        self._read_json = getattr(backend, "read_json", backend.execute)
+        self._read_json = json_reads(backend)
 
     async def execute(
         self, operation: str, request: Request, deadline: float | None = None
@@ -293,8 +305,7 @@ class InEventLoop(Native):
     async def read_json(
         self, operation: str, request: Request, deadline: float | None = None
     ) -> Response:
-        response: Response = self._read_json(operation, request)
-        return response
+        return self._read_json(operation, request)
 
 
 class InThread(Native):
@@ -317,8 +328,7 @@ class InThread(Native):
     ) -> Response:
         import asyncio
 
-        read = getattr(self._backend, "read_json", self._backend.execute)
-        return await asyncio.to_thread(read, operation, request, deadline)
+        return await asyncio.to_thread(json_reads(self._backend), operation, request, deadline)
 
 
 class Tape(Native):

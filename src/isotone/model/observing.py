@@ -13,11 +13,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from isotone.backends.interface import AsyncBackend, Backend, Native, Request, Response, as_text
+from isotone.backends.interface import (
+    AsyncBackend,
+    Backend,
+    Native,
+    Request,
+    Response,
+    as_text,
+    async_json_reads,
+    json_reads,
+)
 from isotone.errors import IsotoneError, UsageError
 from isotone.tables.pace import units_of
 from isotone.text_table import pluralized
@@ -53,18 +62,34 @@ Observer = Callable[[str, Request], AtEnd]
 class Observed(Native):
     """A `Backend` that reports its calls to observers. Costs about two microseconds per call."""
 
-    __slots__ = ("_backend", "_observers")
+    __slots__ = ("_backend", "_observers", "_read_json")
 
     def __init__(self, backend: Backend, observers: Sequence[Observer]) -> None:
         self._backend = backend
+        self._read_json = json_reads(backend)
         self._observers = tuple(observers)
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         """Execute one action, and report it."""
+        return self._observed(self._backend.execute, operation, request, deadline)
+
+    def read_json(
+        self, operation: str, request: Request, deadline: float | None = None
+    ) -> Response:
+        """Query or scan, and report it; the items may be in JSON."""
+        return self._observed(self._read_json, operation, request, deadline)
+
+    def _observed(
+        self,
+        execute: Callable[..., Response],
+        operation: str,
+        request: Request,
+        deadline: float | None,
+    ) -> Response:
         request = _priced(operation, as_text(request))
         watch = _Watch(self._observers, operation, request)
         try:
-            response = self._backend.execute(operation, request, deadline)
+            response = execute(operation, request, deadline)
         except BaseException as error:
             watch.failed(error)
             raise
@@ -75,20 +100,36 @@ class Observed(Native):
 class AsyncObserved(Native):
     """An `AsyncBackend` that reports its calls to observers."""
 
-    __slots__ = ("_backend", "_observers")
+    __slots__ = ("_backend", "_observers", "_read_json")
 
     def __init__(self, backend: AsyncBackend, observers: Sequence[Observer]) -> None:
         self._backend = backend
+        self._read_json = async_json_reads(backend)
         self._observers = tuple(observers)
 
     async def execute(
         self, operation: str, request: Request, deadline: float | None = None
     ) -> Response:
         """Execute one action, and report it."""
+        return await self._observed(self._backend.execute, operation, request, deadline)
+
+    async def read_json(
+        self, operation: str, request: Request, deadline: float | None = None
+    ) -> Response:
+        """Query or scan, and report it; the items may be in JSON."""
+        return await self._observed(self._read_json, operation, request, deadline)
+
+    async def _observed(
+        self,
+        execute: Callable[..., Awaitable[Response]],
+        operation: str,
+        request: Request,
+        deadline: float | None,
+    ) -> Response:
         request = _priced(operation, as_text(request))
         watch = _Watch(self._observers, operation, request)
         try:
-            response = await self._backend.execute(operation, request, deadline)
+            response = await execute(operation, request, deadline)
         except BaseException as error:
             watch.failed(error)
             raise

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from isotone.backends.interface import Request
+from isotone.clock import Clock
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey
@@ -34,9 +35,12 @@ class _Returning(Host[M_co]):
 
     returned: Returned
 
-    def __init__(self, store: Host[M_co], write: Callable[[Write[Any]], Steps[Any]]) -> None:
+    def __init__(
+        self, store: Host[M_co], write: Callable[[Write[Any]], Steps[Any]], clock: Clock
+    ) -> None:
         self.run = store.run
         self._execute = write
+        self._clock = clock
 
     def _write(self, write: Write[Any]) -> Steps[Any]:
         write.returned = self.returned
@@ -54,12 +58,12 @@ class ReturningOld(_Returning[M_co]):
     @operation
     def put(self, entity: E, *, when: Condition | None = None) -> Steps[E | None]:
         """Write an entity; return the one that it replaced."""
-        return self._write(Put(entity, when))
+        return self._write(Put(entity, self._clock, when))
 
     @operation
     def replace(self, entity: E, *, when: Condition | None = None) -> Steps[E]:
         """Replace an existing entity; return the one that it replaced."""
-        return self._write(Put(entity, when, "presence"))
+        return self._write(Put(entity, self._clock, when, "presence"))
 
     @operation
     def update(
@@ -152,25 +156,26 @@ class Requests(Host[M_co]):
     """
 
     def __init__(
-        self, store: Host[M_co], requested: Callable[[Write[Any]], Steps[Request]]
+        self, store: Host[M_co], requested: Callable[[Write[Any]], Steps[Request]], clock: Clock
     ) -> None:
         self.run = store.run
         self._requested = requested
+        self._clock = clock
 
     @operation
     def put(self, entity: Entity, *, when: Condition | None = None) -> Steps[Request]:
         """The request for `store.put`."""
-        return self._requested(Put(_copy(entity), when))
+        return self._requested(Put(_copy(entity), self._clock, when))
 
     @operation
     def create(self, entity: Entity) -> Steps[Request]:
         """The request for `store.create`."""
-        return self._requested(Put(_copy(entity), None, "absence"))
+        return self._requested(Put(_copy(entity), self._clock, expected="absence"))
 
     @operation
     def replace(self, entity: Entity, *, when: Condition | None = None) -> Steps[Request]:
         """The request for `store.replace`."""
-        return self._requested(Put(_copy(entity), when, "presence"))
+        return self._requested(Put(_copy(entity), self._clock, when, "presence"))
 
     @operation
     def update(

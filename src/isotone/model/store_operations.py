@@ -116,9 +116,9 @@ class Operations(Host[M_co]):
         before = store.returning("old").update(Order, Order.total.add(1), customer_id="2b5a41c0", number=157)
         """
         if result == "old":
-            return ReturningOld(self, self._write)
+            return ReturningOld(self, self._write, self.clock)
         if result == "none":
-            return ReturningNothing(self, self._write)
+            return ReturningNothing(self, self._write, self.clock)
         raise UsageError(f"a write returns 'old' or 'none', not {result!r}")
 
     @property
@@ -127,7 +127,7 @@ class Operations(Host[M_co]):
 
         print(store.requests.update(Order, Order.total.add(1), customer_id="2b5a41c0", number=157))
         """
-        return Requests(self, self._request)
+        return Requests(self, self._request, self.clock)
 
     def _request(self, write: Write[Any]) -> Steps[Request]:
         request = yield from request_of(write, self.clock)
@@ -209,7 +209,7 @@ class Operations(Host[M_co]):
 
             order = store.put(Order(customer_id="2b5a41c0", number=157, status="PLACED"))
         """
-        return self._write(Put(entity, when, "anything", self.clock))
+        return self._write(Put(entity, self.clock, when))
 
     @operation
     def create(self, entity: E) -> Steps[E]:
@@ -217,7 +217,7 @@ class Operations(Host[M_co]):
 
         store.create(Customer(id="ann"))  # raises AlreadyExists the second time
         """
-        return self._write(Put(entity, None, "absence", self.clock))
+        return self._write(Put(entity, self.clock, expected="absence"))
 
     @operation
     def replace(self, entity: E, *, when: Condition | None = None) -> Steps[E]:
@@ -225,7 +225,7 @@ class Operations(Host[M_co]):
 
         store.replace(order.replace(status="SHIPPED"))
         """
-        return self._write(Put(entity, when, "presence", self.clock))
+        return self._write(Put(entity, self.clock, when, "presence"))
 
     @operation
     def update(

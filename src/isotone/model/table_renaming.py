@@ -11,7 +11,15 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any, Final
 
-from isotone.backends.interface import AsyncBackend, Backend, Native, Request, Response
+from isotone.backends.interface import (
+    AsyncBackend,
+    Backend,
+    Native,
+    Request,
+    Response,
+    async_json_reads,
+    json_reads,
+)
 from isotone.errors import IsotoneError, UsageError
 from isotone.model.declaring.table import check_name
 
@@ -121,10 +129,11 @@ class TableNames:
 class Renamed(Native):
     """A `Backend` whose tables have other names than declared."""
 
-    __slots__ = ("_backend", "_names")
+    __slots__ = ("_backend", "_names", "_read_json")
 
     def __init__(self, backend: Backend, names: TableNames) -> None:
         self._backend = backend
+        self._read_json = json_reads(backend)
         self._names = names
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
@@ -132,14 +141,22 @@ class Renamed(Native):
         names = self._names
         return names.response(self._backend.execute(operation, names.request(request), deadline))
 
+    def read_json(
+        self, operation: str, request: Request, deadline: float | None = None
+    ) -> Response:
+        """Query or scan under the actual names; the items may be in JSON."""
+        names = self._names
+        return names.response(self._read_json(operation, names.request(request), deadline))
+
 
 class AsyncRenamed(Native):
     """An `AsyncBackend` whose tables have other names than declared."""
 
-    __slots__ = ("_backend", "_names")
+    __slots__ = ("_backend", "_names", "_read_json")
 
     def __init__(self, backend: AsyncBackend, names: TableNames) -> None:
         self._backend = backend
+        self._read_json = async_json_reads(backend)
         self._names = names
 
     async def execute(
@@ -149,3 +166,10 @@ class AsyncRenamed(Native):
         names = self._names
         response = await self._backend.execute(operation, names.request(request), deadline)
         return names.response(response)
+
+    async def read_json(
+        self, operation: str, request: Request, deadline: float | None = None
+    ) -> Response:
+        """Query or scan under the actual names; the items may be in JSON."""
+        names = self._names
+        return names.response(await self._read_json(operation, names.request(request), deadline))

@@ -86,17 +86,17 @@ class Transaction(Host[K_co]):
 
         If `when` is false, `otherwise` makes the error from the stored entity.
         """
-        put = Put(entity, when, "anything", self._clock)
+        put = Put(entity, self._clock, when)
         put.otherwise = otherwise
         self._add(put)
 
     def create(self, entity: Entity) -> None:
         """Write an entity that must not exist."""
-        self._add(Put(entity, None, "absence", self._clock))
+        self._add(Put(entity, self._clock, expected="absence"))
 
     def replace(self, entity: Entity, *, when: Condition | None = None) -> None:
         """Write an entity that must exist."""
-        self._add(Put(entity, when, "presence", self._clock))
+        self._add(Put(entity, self._clock, when, "presence"))
 
     def delete(
         self,

@@ -114,7 +114,7 @@ def pages(
 
     `items_a_page` may be a function, which is called before each page.
     """
-    read = getattr(backend, "read_json", backend.execute)
+    read = json_reads(backend)
     item_units = ITEM_UNITS
     while not segment.is_over:
         most = items_a_page() if callable(items_a_page) else items_a_page

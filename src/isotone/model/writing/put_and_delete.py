@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-from isotone.clock import Clock, SystemClock
+from isotone.clock import Clock
 from isotone.codec.ids import new_id
 from isotone.errors import AlreadyExists, NotFound, WriteRefused
 from isotone.expressions import nodes
@@ -57,13 +57,13 @@ class Put(Write[E]):
     def __init__(
         self,
         entity: E,
+        clock: Clock,
         when: Condition | None = None,
         expected: Expectation = "anything",
-        clock: Clock | None = None,
     ) -> None:
         self.schema = schema_of_instance(entity)
         if "created_id" in self.schema.by_role:
-            give_id(entity, clock or SystemClock())
+            give_id(entity, clock)
         self.entity = entity
         self.when = when
         self.expected = expected
