@@ -240,7 +240,9 @@ def test_an_async_store_of_other_names() -> None:
         asyncio.run(talk(database))
 
 
-@pytest.mark.parametrize("wrapped", [{"table_prefix": "dev-"}, {"observe": [at_end(lambda _: None)]}])
+@pytest.mark.parametrize(
+    "wrapped", [{"table_prefix": "dev-"}, {"observe": [at_end(lambda _: None)]}]
+)
 def test_a_wrapped_backend_reads_items_as_json_like_the_backend_itself(
     wrapped: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

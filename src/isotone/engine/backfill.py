@@ -48,9 +48,8 @@ _ADDED: Final = 50  # entries added between two checks of the clock, at most
 _BYTES: Final = 64 << 10  # bytes added between two checks of the clock
 _LEASE: Final = 3.0  # seconds
 _RENEWAL: Final = 1.0  # seconds after which a lease is renewed
-_TO_SORT: Final = (
-    0.00002  # seconds added to the lease for each entry to sort, because sorting cannot renew it
-)
+# Seconds added to the lease for each entry to sort, because sorting cannot renew it
+_TO_SORT: Final = 0.00002
 _LONGEST_LEASE: Final = 3600.0  # seconds; if a lease ends later than this, a clock was changed
 _TURN: Final = 0.02  # seconds of slices before other work gets its turn
 _LOOK: Final = 0.01  # seconds between two checks of an index that another worker fills

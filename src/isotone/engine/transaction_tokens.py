@@ -1,4 +1,4 @@
-"""ClientRequestToken (idempotency): remembers the transactions of the last ten minutes, for `operations/transactions`."""
+"""Stores the tokens of the last ten minutes (ClientRequestToken). `operations/transactions` compares and refuses."""
 
 from __future__ import annotations
 

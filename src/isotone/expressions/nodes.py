@@ -1,4 +1,4 @@
-"""Expression trees (AST): the node classes, and functions that walk trees and replace placeholders.
+"""Expression trees (AST): the node classes, walks, the top-level attributes that a tree names, placeholders.
 
 The parser makes trees from text, and the model makes them directly. Nodes are immutable values and
 compare by content. Five rules hold for all of them.

@@ -1,4 +1,4 @@
-"""UpdateExpression: compiles SET, REMOVE, ADD and DELETE to a function from the old item to the new item.
+"""UpdateExpression: compiles SET, REMOVE, ADD, DELETE; which paths UPDATED_NEW returns. `messages` has the errors' texts.
 
 First each action computes its new value from the old item, which must have a place for it. Then the values are put into
 their places. The paths of an expression never overlap, so they form one tree: each map and list on a path is copied

@@ -50,15 +50,13 @@ VerificationProgress = Callable[["Verification"], None]
 Target = Table | type["Entity"]
 _Counted = tuple[str, str | None, Kind, str | None]  # table, entity, kind and name of a finding
 
-_MOST_NAMES: Final = (
-    100  # most names per kind and entity, in case a program uses data as attribute names
-)
+# Most names per kind and entity, in case a program uses data as attribute names
+_MOST_NAMES: Final = 100
 _OTHERS: Final = "(others)"
 _NO_ENTITY: Final = "(none)"
 _WIDEST: Final = 100  # width of the last column, which shows an example
-_LOOKS: Final = (
-    3  # reads of an item that keeps changing; after that, a program is clearly writing it
-)
+# Reads of an item that keeps changing; after that, a program is clearly writing it
+_LOOKS: Final = 3
 
 
 # What was found

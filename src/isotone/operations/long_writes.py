@@ -26,9 +26,8 @@ T = TypeVar("T")
 LARGE: Final = 4 * limits.KB
 """From this many bytes of a record on, the work of a write is counted."""
 
-_QUICK: Final = (
-    1_000_000  # bytes times nodes of expressions that are evaluated within some milliseconds
-)
+# Bytes times nodes of expressions that are evaluated within some milliseconds
+_QUICK: Final = 1_000_000
 _PARSED: Final = 128 * limits.KB  # bytes of an item that are parsed within some milliseconds
 _ATTEMPTS: Final = 10
 

@@ -52,7 +52,6 @@ from isotone.values.attribute_validation import AttributeValue, Item
 
 Values = Mapping[str, AttributeValue]
 
-# items of a collection, after which other requests may read before the next one
 _SHORT: Final = 2000  # records of several ranges that are copied within some milliseconds
 _EVERYTHING: Final[Bounds] = (b"", None)
 

@@ -1,4 +1,4 @@
-"""TransactGetItems, TransactWriteItems and ClientRequestToken (idempotency); cancellation reasons."""
+"""TransactGetItems, TransactWriteItems: cancellation reasons, ClientRequestToken, IdempotentParameterMismatchException."""
 
 from __future__ import annotations
 

@@ -71,12 +71,10 @@ _LARGE_ANSWER: Final = 128 * 1024  # bytes; compressing more would block the eve
 _CODED_BODY: Final = 1024  # compressed bytes, which decompress to at most a thousand times as many
 _LARGE_LENGTH: Final = 6  # digits of a Content-Length that is checked against the budget of bodies
 _BACKLOG_LIMIT: Final = 32  # pipelined requests; with more, the connection stops reading
-_TURN: Final = (
-    0.001  # seconds; then the pipelined requests of a connection wait for other connections
-)
-_REFUSED: Final = (
-    "refused"  # in metrics, the action of requests that were refused before theirs was known
-)
+# Seconds; then the pipelined requests of a connection wait for other connections
+_TURN: Final = 0.001
+# In metrics, the action of requests that were refused before theirs was known
+_REFUSED: Final = "refused"
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 _NO_PARSER: Final = cast(httptools.HttpRequestParser, None)  # of a lost connection

@@ -42,9 +42,8 @@ if TYPE_CHECKING:  # imported only by servers with these options
 GRACE: Final = 5.0  # seconds that a shutdown waits for unfinished requests
 _BACKLOG: Final = 1024  # connections in the kernel's queue
 _MOST_CONNECTIONS: Final = 4096
-SWITCH_INTERVAL: Final = (
-    0.0005  # seconds after which a thread yields Python's lock (GIL) to the event loop
-)
+# Seconds after which a thread yields Python's lock (GIL) to the event loop
+SWITCH_INTERVAL: Final = 0.0005
 _SPARE_FILES: Final = 64  # file descriptors reserved for the database
 
 log = logging.getLogger("isotone.server")

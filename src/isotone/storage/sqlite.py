@@ -69,9 +69,8 @@ from isotone.storage.interface import (
 from isotone.storage.statements import KEY, OF_REPLICATOR, PREFIX, TREES, StatementsByTree
 
 _LOST: Final = -1
-_BEGIN_READING: Final = (
-    "BEGIN; PRAGMA data_version"  # the PRAGMA reads, which fixes the moment of the snapshot
-)
+# The PRAGMA reads, which fixes the moment of the snapshot
+_BEGIN_READING: Final = "BEGIN; PRAGMA data_version"
 _LOOK: Final = 0.25  # seconds between two checks that the file is still at its path
 # Raised by SQLite and APSW for a row with changed bytes: they decode texts, so a changed type counts.
 _UNREADABLE: Final = (apsw.Error, TypeError, UnicodeDecodeError)

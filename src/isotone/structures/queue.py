@@ -290,7 +290,10 @@ class Queue(Structure[S]):
 
     @operation
     def extend(self, message: Message, hold: float | None = None) -> Steps[Message]:
-        """Hold a message for `hold` seconds from now; returns it with the new time. Cost: one write."""
+        """Hold a message for `hold` seconds from now; returns it with the new time. Cost: one write.
+
+        Raises `LeaseLost` if the claim expired and another consumer may have it.
+        """
         require_positive(hold=hold)
         return self._extend(message, self.hold if hold is None else hold)
 

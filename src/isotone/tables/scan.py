@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from isotone import limits
-from isotone.backends.interface import Backend, Response
+from isotone.backends.interface import Backend, Response, json_reads
 from isotone.daemon import Daemon
 from isotone.tables.pace import Pace, units_of
 from isotone.values.types import Item

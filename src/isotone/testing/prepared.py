@@ -1,4 +1,4 @@
-"""The databases of pytest's fixtures: a schema is created once, and each test's writes are rolled back after it."""
+"""The databases of pytest's fixtures: a schema is created once; `engine.rolled_back` undoes each test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-/** What a view of a table reads, as the address says it, and the request for it. */
+/** Builds each Query and Scan request of a view: its filter, key range and order, as the address of the page says them. */
 
 import type { AttributeValue, IndexInfo, Item, KeyAttribute, Keys, Request, TableInfo } from "../api";
 import { typed, typeOf, untyped } from "../values";

@@ -1,4 +1,4 @@
-"""Lint's checks of data: the keys of a sample of items, their sizes, and what the filters of queries drop."""
+"""Lint's checks of data, in a sample: keys, sizes of items, large (hot) partitions, what the filters of queries drop."""
 
 from __future__ import annotations
 

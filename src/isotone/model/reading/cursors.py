@@ -1,4 +1,4 @@
-"""Cursors and `InvalidCursor`: encrypts the position after a page into a short text, bound to one query and secret.
+"""Cursors and `InvalidCursor`: encrypts the position after a page into a short text. `queries` says what it is bound to.
 
     base64url( tag, 16 bytes · encrypted and compressed: identity of the query · MessagePack of [expiry, state] )
 

@@ -65,9 +65,8 @@ P = TypeVar("P", bound="Entity")
 C = TypeVar("C", bound="Entity")
 E_co = TypeVar("E_co", bound="Entity", covariant=True)
 
-_COUNTED_REQUESTS: Final = (
-    16  # requests to estimate the size of a collection that is too large to load
-)
+# Requests to estimate the size of a collection that is too large to load
+_COUNTED_REQUESTS: Final = 16
 _FILTERED: Final = 32  # items that the first request reads at least, if there is a filter
 _GROWTH: Final = 4  # a request reads at most this many times as much as the previous one
 _ASSUMED_ITEMS: Final = 2  # items per unit, until the first response shows the real number
