@@ -13,11 +13,15 @@ READY  := $(VENV)/.ready
 SUITES := tests/attack tests/browser tests/crash tests/sdks \
 	tests/examples/test_addresses.py tests/structures/test_sorted_set_redis.py
 
+# Tests of tools and pages: the newest Python is tried without them in .ci/run, and with them by `make matrix`.
+TOOLS := $(wildcard tests/advisor tests/bench tests/cli tests/demo tests/docs tests/examples tests/inference \
+	tests/moving tests/structures tests/workbench)
+
 # Many tests start processes, each of which would compile the library if nothing kept it compiled.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test matrix newest suites long check check-here check-win32 check-darwin check-typing format lock files pictures docs-serve bench since oracle oracle-requests oracle-library redis crash attack clients browser workbench docs packages clean
+.PHONY: help demo test quick matrix newest suites long check check-here check-win32 check-darwin check-typing format lock files pictures docs-serve bench since oracle oracle-requests oracle-library redis crash attack clients browser workbench docs packages clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +38,9 @@ demo: $(READY) ## open the tour: sample tables and the workbench (PORT=8000)
 
 test: $(READY) ## run the tests
 	$(BIN)/pytest --processes auto $(SUITES:%=--ignore=%) --ignore=tests/typing
+
+quick: $(READY) ## run the tests of the database and the library, without those of tools and pages
+	$(BIN)/pytest --processes auto $(SUITES:%=--ignore=%) $(TOOLS:%=--ignore=%) --ignore=tests/typing
 
 matrix: ## run the tests on every supported Python that is installed, each in its own .venv-3.N
 	@failed=; for python in $(PYTHONS); do \
@@ -92,13 +99,13 @@ oracle: oracle-requests oracle-library ## compare answers with Amazon's DynamoDB
 
 oracle-requests: $(READY) # requests as they are, and what the model makes of them
 	$(BIN)/python tests/oracle/local.py fetch
-	ISOTONE_ORACLE=1 $(BIN)/pytest tests/oracle tests/model/test_store.py tests/model/test_reading_in_order.py \
+	ISOTONE_ORACLE=1 $(BIN)/pytest --processes 2 tests/oracle tests/model/test_store.py tests/model/test_reading_in_order.py \
 		tests/model/test_defaults_in_conditions.py tests/model/test_rewriting_on_dynamodb_local.py \
 		tests/model/test_verification.py tests/moving/test_engines.py
 
 oracle-library: $(READY) # structures, examples and the workbench
 	$(BIN)/python tests/oracle/local.py fetch
-	ISOTONE_ORACLE=1 $(BIN)/pytest tests/structures tests/examples tests/workbench tests/browser -k dynamodb-local
+	ISOTONE_ORACLE=1 $(BIN)/pytest --processes 2 tests/structures tests/examples tests/workbench tests/browser -k dynamodb-local
 
 redis: $(READY) ## compare sorted sets with a real Redis server (needs redis-server)
 	ISOTONE_REDIS_EXAMPLES=400 $(BIN)/pytest --processes auto -rs tests/structures/test_sorted_set_redis.py
