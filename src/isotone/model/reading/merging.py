@@ -223,6 +223,7 @@ def page(reader: Reader, merge: Merge[E], size: int, cursor: str | None) -> Step
         far if is_back else near,
         sum((stream.stats(reader) for stream in streams), Stats()),
         [error for stream in streams for error in stream.invalid],
+        tuple({schema: 0 for query in merge.queries for schema in query.schemas}),
     )
 
 

@@ -29,7 +29,7 @@ from isotone.model.expiry import has_expired, is_missing
 from isotone.model.key_records import KeyRecords
 from isotone.model.reading.cost import CostMeter, Report, Stats, warn, waste_of
 from isotone.model.reading.cursors import START, CursorCipher, CursorPosition
-from isotone.model.reading.families import Family, FamilyQuery
+from isotone.model.reading.families import Family, FamilyQuery, of_kind
 from isotone.model.reading.item_selection import Found
 from isotone.model.reading.key_bounds import side_of
 from isotone.model.reading.queries import (
@@ -59,10 +59,12 @@ from isotone.values.types import Item
 if TYPE_CHECKING:
     from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.entity import Entity
+    from isotone.model.reading.families import KindOf
 
 E = TypeVar("E", bound="Entity")
 P = TypeVar("P", bound="Entity")
 C = TypeVar("C", bound="Entity")
+K = TypeVar("K", bound="Entity")
 E_co = TypeVar("E_co", bound="Entity", covariant=True)
 
 _COUNTED_REQUESTS: Final = (
@@ -81,7 +83,7 @@ class Page(Sequence[E_co]):
     `cursor` is None. `invalid` lists the errors of a query with `on_invalid("collect")`.
     """
 
-    __slots__ = ("cursor", "invalid", "items", "previous", "stats")
+    __slots__ = ("_schemas", "cursor", "invalid", "items", "previous", "stats")
 
     def __init__(
         self,
@@ -90,12 +92,22 @@ class Page(Sequence[E_co]):
         previous: str | None,
         stats: Stats,
         invalid: Sequence[InvalidItem] = (),
+        schemas: tuple[EntitySchema, ...] = (),
     ) -> None:
         self.items = items
         self.cursor: str | None = cursor
         self.previous: str | None = previous
         self.stats: Stats = stats
         self.invalid: Sequence[InvalidItem] = invalid
+        self._schemas = schemas
+
+    def of(self, kind: KindOf[E_co, K]) -> list[K]:
+        """The results of one kind, in their order; raises `UsageError` for a kind that the query does not read.
+
+        >>> account = Tenant.primary.with_children(Member.primary, Invoice.primary)
+        >>> invoices = store.page(account.where(Tenant.id == "t1")).of(Invoice)
+        """
+        return of_kind(self.items, kind, self._schemas)
 
     def _repr_html_(self) -> str:
         from isotone.model.reading.showing import table_html
@@ -227,7 +239,7 @@ class Reader:
         if type(size) is not int or size < 1:
             raise UsageError(f"a page cannot have size={size!r}; give 1 or more")
         if read.is_empty:
-            return Page([], None, None, Stats())
+            return Page([], None, None, Stats(), (), read.schemas)
         at = START if cursor is None or cursor == "" else self._position(read, cursor)
         is_back = at.is_back
         meter = CostMeter(read.is_consistent, read.when_invalid)
@@ -257,6 +269,7 @@ class Reader:
             None if before is None else self._cursor(read, before),
             stats,
             invalid,
+            read.schemas,
         )
 
     def _position(self, read: Read[Any], cursor: str) -> CursorPosition:
@@ -393,7 +406,9 @@ class Reader:
             )
         nearest = [entity for entity in entities if parent_tag not in entity.__schema__.lineage]
         parent = parents[0] if parents else None
-        return Family(cast(Any, parent), cast(Any, nearest[:children]), stats, invalid)
+        return Family(
+            cast(Any, parent), cast(Any, nearest[:children]), stats, invalid, query.schemas
+        )
 
     def get_many(
         self,
