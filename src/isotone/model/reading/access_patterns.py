@@ -132,8 +132,8 @@ class Pattern(Generic[E]):
 
         Raises `UsageError` if they are not in one collection, or if entities of another kind lie between them.
 
-        >>> account = Tenant.primary.with_children(Member.primary, Invoice.primary)
-        >>> page = store.page(account.where(Tenant.id == "t1"), size=100)
+            account = Tenant.primary.with_children(Member.primary, Invoice.primary)
+            page = store.page(account.where(Tenant.id == "t1"), size=100)
         """
         for child in children:
             if not isinstance(child, Pattern):

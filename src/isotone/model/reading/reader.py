@@ -104,8 +104,7 @@ class Page(Sequence[E_co]):
     def of(self, kind: KindOf[E_co, K]) -> list[K]:
         """The results of one kind, in their order; raises `UsageError` for a kind that the query does not read.
 
-        >>> account = Tenant.primary.with_children(Member.primary, Invoice.primary)
-        >>> invoices = store.page(account.where(Tenant.id == "t1")).of(Invoice)
+        >>> orders = store.page(query).of(Order)
         """
         return of_kind(self.items, kind, self._schemas)
 
