@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar, cast, overload
 
 from isotone import limits
 from isotone.clock import Clock, SystemClock
@@ -30,8 +30,10 @@ from isotone.model.key_records import KeyRecords
 from isotone.model.reading.cost import CostMeter, Report, Stats, warn, waste_of
 from isotone.model.reading.cursors import START, CursorCipher, CursorPosition
 from isotone.model.reading.families import Family, FamilyQuery, of_kind
+from isotone.model.reading.index_projections import projection_of
 from isotone.model.reading.item_selection import Found
 from isotone.model.reading.key_bounds import side_of
+from isotone.model.reading.projections import Projection
 from isotone.model.reading.queries import (
     Query,
     Read,
@@ -65,7 +67,9 @@ E = TypeVar("E", bound="Entity")
 P = TypeVar("P", bound="Entity")
 C = TypeVar("C", bound="Entity")
 K = TypeVar("K", bound="Entity")
-E_co = TypeVar("E_co", bound="Entity", covariant=True)
+E_co = TypeVar("E_co", covariant=True)
+R = TypeVar("R")
+V = TypeVar("V", bound=Projection[Any])
 
 _COUNTED_REQUESTS: Final = (
     16  # requests to estimate the size of a collection that is too large to load
@@ -205,6 +209,27 @@ class Reader:
         instance: Any = schema.from_item(item, require_all_fields=True)
         return instance  # type: ignore[no-any-return] # an E; cast() would cost each read a call
 
+    def get_projection(
+        self, projection: type[V], values: Mapping[str, Any], *, consistent: bool
+    ) -> Steps[V | None]:
+        """The projection of the entity with this primary key; only its fields are transferred."""
+        schema: EntitySchema = projection.__entity__.__schema__
+        wanted: Any = projection
+        everything: Scan[Any] = Scan(name=schema.tag, schemas=(schema,), keys=(schema.primary,))
+        read: Scan[V] = everything.select(wanted)
+        yield from self.records.check(read.schemas, read.keys)
+        request: dict[str, Any] = {"TableName": schema.table.name, "Key": schema.identify(values)}
+        paths = projection_of(read)
+        if paths is not None:
+            request["ProjectionExpression"] = nodes.ProjectionNode(paths)
+        if consistent:
+            request["ConsistentRead"] = True
+        item = (yield Call("GetItem", request)).get("Item")
+        found: list[Found] = []
+        if item is not None:
+            read.selection.entities([item], self.clock.now(), found, _raise)
+        return results(read, found)[0] if found else None
+
     def exists(
         self, schema: EntitySchema, values: Mapping[str, Any], *, consistent: bool
     ) -> Steps[bool]:
@@ -231,7 +256,7 @@ class Reader:
             return False
         return schema.kind_of(item) is not None
 
-    def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Steps[Page[E]]:
+    def page(self, read: Read[R], *, size: int, cursor: str | None = None) -> Steps[Page[R]]:
         """A page of exactly `size` results; fewer only at the end, or at the query's own limits."""
         _check(read)
         _check_unlimited(read, "a page has a size")
@@ -257,8 +282,7 @@ class Reader:
         invalid = meter.settle() if meter.noted else []
         stats = self.stats(read, meter)
         after, before = _neighbours(read, found, at, end)
-        # Entities of class E; cast() would add a call per read.
-        items: list[Any] = [entity for entity, _ in found]
+        items = results(read, found)
         if is_back:
             items.reverse()
             invalid.reverse()
@@ -290,7 +314,7 @@ class Reader:
         key = {**schema.primary_key(values), **schema.key_attributes(query.keys[0], values, {})}
         return self.cursors.write((False, packed(query, key)), query.cursor_identity)
 
-    def first(self, read: Read[E]) -> Steps[E | None]:
+    def first(self, read: Read[R]) -> Steps[R | None]:
         """The first result; None if there is none."""
         _check(read)
         if read.when_invalid == "collect":
@@ -304,9 +328,9 @@ class Reader:
         self.stats(read, meter)
         if not found and end is not None:
             raise _spent(read, meter)
-        return cast(E, found[0][0]) if found else None
+        return results(read, found)[0] if found else None
 
-    def all(self, read: Read[E], *, at_most: int | None = None) -> Steps[list[E]]:
+    def all(self, read: Read[R], *, at_most: int | None = None) -> Steps[list[R]]:
         """All results; raises `TooMany` if there are more than `at_most`."""
         _check(read)
         if read.when_invalid == "collect":
@@ -331,11 +355,9 @@ class Reader:
             )
         if meter.exhausted and end is not None:
             raise _spent(read, meter)
-        # Entities of class E; cast() would add a call per read.
-        entities: list[Any] = [entity for entity, _ in found]
-        return entities
+        return results(read, found)
 
-    def count(self, read: Read[E]) -> Steps[int]:
+    def count(self, read: Read[R]) -> Steps[int]:
         """The number of results; costs as much as reading them."""
         _check(read)
         if read.is_empty:
@@ -460,6 +482,11 @@ class Reader:
         """
         _check(read)
         _check_unlimited(read, "a snapshot has the whole of a collection")
+        if read.projection is not None:
+            raise UsageError(
+                f"{read.name}: a snapshot has entities, which it filters and sorts by their fields; read "
+                f"{read.projection.__name__} by all or page"
+            )
         if read.keys not in self.records.checked:
             yield from self.records.check(read.schemas, read.keys)
         meter, size, start = CostMeter(read.is_consistent, read.when_invalid), 0, None
@@ -511,14 +538,14 @@ class Reader:
             meter.stats(),
         )
 
-    def traverse(self, read: Read[E]) -> Traversal[E]:
+    def traverse(self, read: Read[R]) -> Traversal[R]:
         """All results, in batches of one request each."""
         _check(read)
         if read.when_invalid == "collect":
             raise _not_listed(read)
         return Traversal(read, self.clock, self.records, self.stats)
 
-    def segments(self, read: Scan[E], count: int) -> list[Traversal[E]]:
+    def segments(self, read: Scan[R], count: int) -> list[Traversal[R]]:
         """The segments of a scan, which can be read at the same time."""
         _check(read, Scan)
         _check_parallel(read, count)
@@ -548,6 +575,10 @@ _SUCH_AS: Final[Mapping[Any, str]] = {
 }
 
 
+def _raise(error: InvalidItem, _results: int) -> NoReturn:
+    raise error
+
+
 def _check_unlimited(read: Read[Any], why: str) -> None:
     if read.most_results is not None:
         raise UsageError(f"{why}; use limit(…) only with iterate, all and first")
@@ -574,7 +605,7 @@ def _check_parallel(read: Scan[Any], count: int) -> None:
         )
 
 
-def _turned(read: Read[E]) -> Read[E]:
+def _turned(read: Read[R]) -> Read[R]:
     """The read in the opposite direction."""
     if not isinstance(read, Query):
         raise UsageError("a scan has no order, so there is no page before")
@@ -590,6 +621,14 @@ def _neighbours(
     if isinstance(read, Query) and (at.key is not None or at.is_back):
         near = CursorPosition(not at.is_back, position(read, found[0][1]) if found else None)
     return (near, far) if at.is_back else (far, near)
+
+
+def results(read: Read[R], found: list[Found]) -> list[R]:
+    """The entities that were found, or their projections."""
+    made: list[Any] = [entity for entity, _ in found]
+    if read.projection is not None:
+        made = list(map(read.projection.from_entity, made))
+    return made
 
 
 # One read over several requests
@@ -673,7 +712,7 @@ def _collect_two_forms(
     return found, None if is_over or not found else position(read, found[-1][1])
 
 
-class Traversal(Generic[E]):
+class Traversal(Generic[R]):
     """A read in progress: each step returns the results of one request.
 
     `is_over` is true when there are no more; `stats` is the cost so far.
@@ -681,7 +720,7 @@ class Traversal(Generic[E]):
 
     def __init__(
         self,
-        read: Read[E],
+        read: Read[R],
         clock: Clock,
         records: KeyRecords,
         at_end: Callable[[Read[Any], CostMeter], object],
@@ -702,9 +741,9 @@ class Traversal(Generic[E]):
         """The cost so far."""
         return self._meter.stats()
 
-    def step(self) -> Steps[list[E]]:
+    def step(self) -> Steps[list[R]]:
         """The next results, possibly none; raises `BudgetSpent` if the query's limits are used up."""
-        return cast("list[E]", [entity for entity, _ in (yield from self.found())])
+        return results(self._read, (yield from self.found()))
 
     def found(self) -> Steps[list[Found]]:
         """The next results, each with its item."""
