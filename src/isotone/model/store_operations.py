@@ -65,7 +65,7 @@ E = TypeVar("E", bound=Entity)
 P = TypeVar("P", bound=Entity)
 C = TypeVar("C", bound=Entity)
 R = TypeVar("R")
-Row = TypeVar("Row", bound=Entity | Projection[Any])
+T = TypeVar("T", bound=Entity | Projection[Any])
 
 
 _SEARCH_ELSEWHERE: Final = "keep the vectors in a database that searches them"
@@ -494,12 +494,12 @@ class Operations(Host[M_co]):
     @operation
     def get(
         self,
-        target: type[Row] | EntityKey[Row],
+        target: type[T] | EntityKey[T],
         /,
         *values: Never,
         consistent: bool = False,
         **key: Any,
-    ) -> Steps[Row | None]:
+    ) -> Steps[T | None]:
         """Return the entity with this primary key, or None. Cost: one read of its size.
 
         store.get(Order, customer_id="2b5a41c0", number=157)
