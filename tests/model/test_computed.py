@@ -267,7 +267,7 @@ def circle_through_a_method(table: Table) -> None:
         name: Attr[str] = field()
         first: Attr[int] = computed(lambda thing: thing.second)
         second: Attr[int] = computed(lambda thing: thing.sum())
-        third: Attr[int] = computed(lambda thing: thing.half)
+        third: Attr[int] = computed(lambda thing: len([n for n in (1, 2) if n < thing.half]))
         primary = Key("THING", name).sort("THING")
 
         def sum(self) -> int:
@@ -366,6 +366,26 @@ def test_an_error_names_the_entity_and_the_field(store: Store) -> None:
     assert store.get(Ratio, name="a", consistent=True) == Ratio(name="a", part=1, whole=2)
     with pytest.raises(ValidationError, match=RAISED):
         TypeAdapter(Ratio).validate_python({"name": "a", "part": 1, "whole": 0})
+
+
+def test_a_function_may_handle_the_error_of_another_one() -> None:
+    def shown(ratio: Any) -> str:
+        try:
+            return f"{ratio.percent} %"
+        except ZeroDivisionError:
+            return "none"
+
+    class Handled(Entity, table=Table("handled")):
+        name: Attr[str] = field()
+        whole: Attr[int] = field()
+        both: Attr[str] = computed(lambda ratio: f"{ratio.text}, {ratio.whole + len(ratio.text)}")
+        text: Attr[str] = computed(shown)
+        percent: Attr[int] = computed(lambda ratio: 100 // ratio.whole)
+        primary = Key("HANDLED", name).sort("A")
+
+    with pytest.raises(InvalidEntity, match="Handled: computed field 'percent' has no value"):
+        Handled(name="a", whole=0)  # which is a field of its own, too
+    assert Handled(name="a", whole=10).both == "10 %, 14"
 
 
 def test_an_item_from_which_nothing_can_be_computed_names_them_too(store: Store) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dis
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Final
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from isotone.model.declaring.fields import Attr
 
 _UNDERWAY: Final = "_underway"
-"""In the values of an entity while its fields are computed: the fields whose functions run, the last one inmost."""
+"""In the values of an entity while its fields are computed: the `_Underway`."""
 
 _UNSET: Final = "_unset"
 """In the values of an entity that was not written: the fields that a write would set."""
@@ -45,6 +45,12 @@ class NotWritten(NotRead):
 
 class Circle(UsageError):
     """A computed field needs its own value."""
+
+
+class _Underway(list[str]):
+    """The fields whose functions run, the innermost last; `failed` is the innermost one that raised."""
+
+    failed: str | None = None
 
 
 Refuse = Callable[[str, Exception], Exception]
@@ -75,10 +81,9 @@ class Computations(dict[str, Callable[[Any], Any]]):
                 self._add(other, entity, functions, (*path, name))
         self[name] = functions[name]
 
-    def _check_circle(self, name: str, path: Iterable[str]) -> None:
-        running = list(path)
-        if name in running:
-            circle = " → ".join([*running[running.index(name) :], name])
+    def _check_circle(self, name: str, path: Sequence[str]) -> None:
+        if name in path:
+            circle = " → ".join([*path[path.index(name) :], name])
             raise Circle(
                 f"computed fields of {self._entity} read one another in a circle: {circle}; let one of them read "
                 "only other fields"
@@ -124,8 +129,7 @@ class Computations(dict[str, Callable[[Any], Any]]):
         wanted = self if names is None else names
         for name in wanted:
             values.pop(name, None)
-        path: list[str] = []
-        values[_UNDERWAY] = path
+        underway = values[_UNDERWAY] = _Underway()
         try:
             for name in wanted:
                 if name not in values:
@@ -133,17 +137,23 @@ class Computations(dict[str, Callable[[Any], Any]]):
         except Exception as error:
             if refuse is None and isinstance(error, NoValue | InvalidItem | Circle):
                 raise
-            raise (refuse or self._refuse)(path[-1], error) from error
+            raise (refuse or self._refuse)(str(underway.failed), error) from error
         finally:
             del values[_UNDERWAY]
 
     def compute(self, name: str, entity: Any, values: dict[str, Any]) -> Any:
         """Compute one field while others are underway."""
-        path = values[_UNDERWAY]
-        self._check_circle(name, path)
-        path.append(name)
-        value = values[name] = self[name](entity)
-        path.pop()
+        underway: _Underway = values[_UNDERWAY]
+        self._check_circle(name, underway)
+        underway.append(name)
+        try:
+            value = values[name] = self[name](entity)
+        except Exception:
+            underway.failed = underway.failed or name
+            raise
+        finally:
+            underway.pop()
+        underway.failed = None  # a function may handle the error of another one
         return value
 
     def absent(self, entity: Any, name: str) -> Any:
@@ -196,8 +206,10 @@ def _names_read(code: CodeType, variable: str) -> Iterator[str]:
     for step in dis.get_instructions(code):
         if step.opname in ("LOAD_ATTR", "LOAD_METHOD") and loaded == variable:
             yield str(step.argval)
-        names = step.argval if step.opname.startswith(("LOAD_FAST", "LOAD_DEREF")) else None
-        loaded = names[-1] if isinstance(names, tuple) else names
+        is_load = "LOAD_FAST" in step.opname or "LOAD_DEREF" in step.opname
+        # An instruction may load, or store and load, two variables.
+        loaded = step.argval[-1] if isinstance(step.argval, tuple) else step.argval
+        loaded = loaded if is_load else None
     for inner in code.co_consts:
         if isinstance(inner, CodeType) and variable in inner.co_freevars:
             yield from _names_read(inner, variable)
