@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 from collections.abc import Iterator
 from contextlib import ExitStack
+from copy import copy
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
@@ -72,6 +74,11 @@ class Summary(Projection[Order]):
     @property
     def is_large(self) -> bool:
         return self.amount > 20
+
+    @property
+    def is_open(self) -> bool:
+        whole: Any = self
+        return bool(whole.status == "PLACED")
 
 
 class WithStatus(Summary):
@@ -189,6 +196,10 @@ def test_what_was_not_read_is_told(store: Store) -> None:
         "add status = Order.status to it",
     ):
         print(summary.status)
+    with pytest.raises(AttributeError, match="has no 'status'"):
+        print(summary.is_open)
+    assert WithStatus.from_entity(order).is_open
+    assert copy(summary) == pickle.loads(pickle.dumps(summary)) == summary
     with pytest.raises(AttributeError, match=r"has no 'colour'$"):
         print(summary.colour)
     with pytest.raises(AttributeError, match="does not change; update the Order"):

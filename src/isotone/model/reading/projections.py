@@ -103,6 +103,8 @@ class Projection(Generic[E]):
 
         def __getattr__(self, name: str) -> Any:
             kind = type(self)
+            if hasattr(kind, name):  # a property failed, and its own error says more
+                return object.__getattribute__(self, name)
             entity, read = kind.__entity__.__name__, ", ".join(kind.__selected__)
             more = f"; add {name} = {entity}.{name} to it"
             raise AttributeError(
