@@ -135,6 +135,7 @@ SHARED_NAMES = {
     "Put": "a write of the model, and the API's entry of a transaction",
     "Update": "a write of the model, and the API's entry of a transaction",
     "VectorIndex": "an index of the model, and the API's",
+    "Projection": "the fields of an entity that are read, and the API's attributes of an index",
     "Call": "a call in an expression, by its node's stored name, and a request that steps yield",
     "Codec": "what users write for a field, and for a part of a readable key, by its stored name",
     "Shard": "of a stream, and of a time series, by its stored name",

@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from isotone.model.reading.merging import merge as merge
     from isotone.model.reading.nearest import Neighbor as Neighbor
     from isotone.model.reading.nearest import VectorSearch as VectorSearch
+    from isotone.model.reading.projections import Projection as Projection
     from isotone.model.reading.queries import Query as Query
     from isotone.model.reading.queries import Read as Read
     from isotone.model.reading.queries import Scan as Scan
@@ -151,6 +152,7 @@ _HOMES = {
     "Observation": "isotone.model.observing",
     "Page": "isotone.model.reading.reader",
     "Patch": "isotone.model.declaring.patch",
+    "Projection": "isotone.model.reading.projections",
     "Query": "isotone.model.reading.queries",
     "Read": "isotone.model.reading.queries",
     "Retries": "isotone.backends.request_retries",
@@ -246,6 +248,7 @@ __all__ = [
     "Observation",
     "Page",
     "Patch",
+    "Projection",
     "Query",
     "Read",
     "Retries",

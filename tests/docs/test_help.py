@@ -91,7 +91,7 @@ def test_help_of_a_page() -> None:
     with isotone.connect(":memory:") as store:
         text = pydoc.render_doc(store.page, renderer=pydoc.plaintext)  # type: ignore[attr-defined] # of pydoc
     assert (
-        "page(read: Read[E] | Merge[E], *, size: int = 100, cursor: str | None = None) -> Page[E]"
+        "page(read: Read[R] | Merge[R], *, size: int = 100, cursor: str | None = None) -> Page[R]"
         in text
     )
 

@@ -94,7 +94,7 @@ def test_signatures_show_what_callers_see() -> None:
         assert not [line for line in internal if "batches: Batches[" not in line], name
         assert not re.findall(r"^\w.*-> Steps\[.*$", text, re.MULTILINE), name
     assert (
-        "\nStore.page(read: Read[E] | Merge[E], *, size: int = 100, cursor: str | None = None)"
+        "\nStore.page(read: Read[R] | Merge[R], *, size: int = 100, cursor: str | None = None)"
         in text_of("isotone.Store")
         .replace("(\n    ", "(")
         .replace(",\n    ", ", ")

@@ -25,6 +25,7 @@ from isotone.model.reading.families import Family, FamilyQuery
 from isotone.model.reading.matching import queries_for
 from isotone.model.reading.merging import Merge, merge
 from isotone.model.reading.nearest import VectorPattern
+from isotone.model.reading.projections import Projection
 from isotone.model.reading.queries import Query, Read, Scan
 from isotone.model.reading.reader import Page, Traversal, items_to_read
 from isotone.model.reading.snapshot import Snapshot
@@ -74,6 +75,7 @@ __all__ = [
     "Page",
     "Pattern",
     "Pause",
+    "Projection",
     "Query",
     "Read",
     "Requests",

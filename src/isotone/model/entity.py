@@ -319,7 +319,7 @@ class Entity:
     def _given(self) -> dict[str, Any]:
         """The fields that the constructor accepts: all except computed ones."""
         schema, values = self.__schema__, self.__dict__
-        if not schema.fields.keys() <= values.keys():
+        if not schema.fields.keys() - schema.computations.keys() <= values.keys():
             raise schema.incomplete(values)
         return {
             name: values[name]
@@ -328,9 +328,8 @@ class Entity:
         }
 
     def _compute(self) -> None:
-        """Recompute the computed fields."""
-        for name, compute in self.__schema__.computations.items():
-            self.__dict__[name] = compute(self)
+        """Recompute the computed fields, as far as they do not depend on what a write sets."""
+        self.__schema__.computations.renew(self)
 
     if not TYPE_CHECKING:  # hidden from type checkers, which would accept any attribute
 
@@ -341,7 +340,8 @@ class Entity:
                     f"{type(self).__name__} has no field {name!r}", name=name, obj=self
                 )
             self.__dict__[name] = self.__schema__.validator.one(name, value)
-            self._compute()
+            if self.__schema__.computations:
+                self._compute()
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

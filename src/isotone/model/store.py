@@ -20,7 +20,6 @@ from typing import Any, Self, TypeVar
 from isotone.backends.engines import EngineIdentity
 from isotone.backends.interface import DYNAMODB, AsyncBackend, Backend, Capabilities
 from isotone.clock import Clock
-from isotone.model.entity import Entity
 from isotone.model.operation import Awaits, Composes, Waits
 from isotone.model.reading import parallel_scan
 from isotone.model.reading.cursors import identity
@@ -32,7 +31,6 @@ from isotone.shown_signature import show_signatures
 from isotone.tables.runners import AsyncRunner, Runner
 from isotone.tables.steps import Batches, Steps
 
-E = TypeVar("E", bound=Entity)
 R = TypeVar("R")
 
 
@@ -67,8 +65,8 @@ class Store(Runner, Operations[Waits], Waits):
         return self.engine.identify()
 
     def scan(
-        self, read: Scan[E], *, segments: int = 4, progress: parallel_scan.Progress | None = None
-    ) -> Iterator[E]:
+        self, read: Scan[R], *, segments: int = 4, progress: parallel_scan.Progress | None = None
+    ) -> Iterator[R]:
         """Iterate over all results of a scan, read by several threads, in no particular order.
 
         `progress` is called after each request with the cost so far.
@@ -113,8 +111,8 @@ class AsyncStore(AsyncRunner, Operations[Awaits], Awaits):
         self._close = close
 
     def scan(
-        self, read: Scan[E], *, segments: int = 4, progress: parallel_scan.Progress | None = None
-    ) -> AsyncIterator[E]:
+        self, read: Scan[R], *, segments: int = 4, progress: parallel_scan.Progress | None = None
+    ) -> AsyncIterator[R]:
         """Iterate over all results of a scan, read by concurrent requests, in no particular order.
 
         `progress` is called after each request with the cost so far.
@@ -157,7 +155,7 @@ class Calls(Operations[Composes], Composes):
         """Return the batches."""
         return batches
 
-    def traverse(self, read: Read[E]) -> Traversal[E]:
+    def traverse(self, read: Read[R]) -> Traversal[R]:
         """Traverse all results of a read; each `step()` sends one request."""
         return self._reader.traverse(read)
 

@@ -21,6 +21,7 @@ from isotone.model.bulk import BulkProgress, BulkReport
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey
+from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.table import Table
 from isotone.model.engine_needs import require_for_entity
 from isotone.model.entity import Entity
@@ -30,6 +31,7 @@ from isotone.model.reading import merging
 from isotone.model.reading.families import Family, FamilyQuery
 from isotone.model.reading.merging import Merge, MergeTraversal
 from isotone.model.reading.nearest import Neighbor, VectorPattern, VectorSearch, nearest
+from isotone.model.reading.projections import Projection
 from isotone.model.reading.queries import Read
 from isotone.model.reading.reader import Page, Reader, Traversal
 from isotone.model.reading.snapshot import Snapshot
@@ -63,6 +65,7 @@ E = TypeVar("E", bound=Entity)
 P = TypeVar("P", bound=Entity)
 C = TypeVar("C", bound=Entity)
 R = TypeVar("R")
+T = TypeVar("T", bound=Entity | Projection[Any])
 
 
 _SEARCH_ELSEWHERE: Final = "keep the vectors in a database that searches them"
@@ -491,12 +494,12 @@ class Operations(Host[M_co]):
     @operation
     def get(
         self,
-        target: type[E] | EntityKey[E],
+        target: type[T] | EntityKey[T],
         /,
         *values: Never,
         consistent: bool = False,
         **key: Any,
-    ) -> Steps[E | None]:
+    ) -> Steps[T | None]:
         """Return the entity with this primary key, or None. Cost: one read of its size.
 
         store.get(Order, customer_id="2b5a41c0", number=157)
@@ -506,14 +509,28 @@ class Operations(Host[M_co]):
         consistent reads.
 
         store.get(User, mail="ann@example.com")
+
+        Given a `Projection` in place of the class, only its fields are transferred.
         """
         # `values` catches get(order) and get(Order, "2b5a41c0"), to raise an error that shows what to write instead.
         entity: Any = target
         if values or not isinstance(target, type):
             entity, key = class_and_key("get", target, values, key)
+        if issubclass(entity, Projection):
+            return self._get_projection(entity, key, consistent=consistent)
         if schema_of(entity).previous is not None:
             return migration.get(self._reader, entity, key, consistent=consistent)
         return self._reader.get(entity, key, consistent=consistent)
+
+    def _get_projection(
+        self, projection: type[Projection[Any]], key: dict[str, Any], *, consistent: bool
+    ) -> Steps[Any]:
+        schema: EntitySchema = projection.__entity__.__schema__
+        if schema.previous is None and key.keys() == schema.identity.keys():
+            return (yield from self._reader.get_projection(projection, key, consistent=consistent))
+        get = migration.get if schema.previous is not None else Reader.get
+        found = yield from get(self._reader, projection.__entity__, key, consistent=consistent)
+        return None if found is None else projection.from_entity(found)
 
     @operation
     def get_many(
@@ -592,8 +609,8 @@ class Operations(Host[M_co]):
 
     @operation
     def page(
-        self, read: Read[E] | Merge[E], *, size: int = 100, cursor: str | None = None
-    ) -> Steps[Page[E]]:
+        self, read: Read[R] | Merge[R], *, size: int = 100, cursor: str | None = None
+    ) -> Steps[Page[R]]:
         """Return `size` results, and cursors for the next and the previous page.
 
         There are fewer only at the end of the data, or at the query's own limits.
@@ -603,15 +620,15 @@ class Operations(Host[M_co]):
         """
         return self._page(read, size, cursor)
 
-    def _page(self, read: Read[E] | Merge[E], size: int, cursor: str | None) -> Steps[Page[E]]:
+    def _page(self, read: Read[R] | Merge[R], size: int, cursor: str | None) -> Steps[Page[R]]:
         if isinstance(read, Merge):
             return merging.page(self._reader, read, size, cursor)
         return self._reader.page(read, size=size, cursor=cursor)
 
     @iteration
     def pages(
-        self, read: Read[E] | Merge[E], *, size: int = 100, cursor: str | None = None
-    ) -> Batches[Page[E]]:
+        self, read: Read[R] | Merge[R], *, size: int = 100, cursor: str | None = None
+    ) -> Batches[Page[R]]:
         """Iterate over the pages of all results, or of those after a cursor; the last page is never empty.
 
         for page in store.pages(query, size=100):
@@ -619,7 +636,7 @@ class Operations(Host[M_co]):
         """
         is_over = False
 
-        def step() -> Steps[list[Page[E]]]:
+        def step() -> Steps[list[Page[R]]]:
             nonlocal cursor, is_over
             page = yield from self._page(read, size, cursor)
             cursor, is_over = page.cursor, page.cursor is None
@@ -629,12 +646,12 @@ class Operations(Host[M_co]):
             yield step()
 
     @iteration
-    def iterate(self, read: Read[E] | Merge[E]) -> Batches[E]:
+    def iterate(self, read: Read[R] | Merge[R]) -> Batches[R]:
         """Iterate over all results, which are read as needed.
 
         for order in store.iterate(query): ...
         """
-        traversal: Traversal[E] | MergeTraversal[E]
+        traversal: Traversal[R] | MergeTraversal[R]
         if isinstance(read, Merge):
             traversal = MergeTraversal(self._reader, read)
         else:
@@ -643,7 +660,7 @@ class Operations(Host[M_co]):
             yield traversal.step()
 
     @operation
-    def all(self, read: Read[E] | Merge[E], *, at_most: int | None = None) -> Steps[list[E]]:
+    def all(self, read: Read[R] | Merge[R], *, at_most: int | None = None) -> Steps[list[R]]:
         """Return all results; raises `TooMany` if there are more than `at_most`.
 
         orders = store.all(query, at_most=1_000)
@@ -653,7 +670,7 @@ class Operations(Host[M_co]):
         return self._reader.all(read, at_most=at_most)
 
     @operation
-    def first(self, read: Read[E] | Merge[E]) -> Steps[E | None]:
+    def first(self, read: Read[R] | Merge[R]) -> Steps[R | None]:
         """Return the first result, or None.
 
         newest = store.first(query.descending())
@@ -663,7 +680,7 @@ class Operations(Host[M_co]):
         return self._reader.first(read)
 
     @operation
-    def count(self, read: Read[E] | Merge[E]) -> Steps[int]:
+    def count(self, read: Read[R] | Merge[R]) -> Steps[int]:
         """Count the results. Cost: as much as reading them.
 
         number = store.count(query)

@@ -46,7 +46,7 @@ query.newest()  # E: no attribute "newest"
 query.limit("3")  # E: expected "int"
 query.filter(Order.totla > Decimal(1))  # E: no attribute "totla"
 query.filter("total > 1")  # E: expected "Condition"
-query.select("total")  # E: expected "Attr[Any]"
+query.select("total")  # E: No overload variant of "select"
 store.page(query, 25)  # E: Too many positional arguments
 store.page(query, size="25")  # E: expected "int"
 store.page(Order.primary, size=25)  # E: incompatible type "Pattern[Order]"

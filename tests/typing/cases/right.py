@@ -172,6 +172,18 @@ assert_type(verification, Verification)
 assert_type(verification.findings, tuple[FindingCount, ...])
 assert_type(store.verify(Order, resume=verification).findings[0].examples[0].key, dict[str, Any])
 
+both = Customer.primary.with_children(Order.primary)
+page = store.page(both.where(Customer.customer_id == "a"), size=25)
+assert_type(page, Page[Customer | Order])
+assert_type(page.items, list[Customer | Order])
+assert_type(page.of(Customer), list[Customer])
+assert_type(page.of(Order), list[Order])
+assert_type(page.cursor, str | None)
+assert_type(store.page(query).of(Order), list[Order])
+family = store.family(both.where(Customer.customer_id == "a"))
+assert_type(family.parent, Customer | None)
+assert_type(family.of(Order), list[Order])
+
 
 async def main() -> None:
     async with isotone.aconnect(":memory:") as awaited:
@@ -180,6 +192,8 @@ async def main() -> None:
         assert_type(await awaited.verify(Order), Verification)
         async for each in awaited.iterate(query):
             assert_type(each, Order)
+        collected = await awaited.page(both.where(Customer.customer_id == "a"))
+        assert_type(collected.of(Order), list[Order])
         async for each in awaited.scan(Order.primary.scan(), segments=2):
             assert_type(each, Order)
         async with awaited.transaction() as together:

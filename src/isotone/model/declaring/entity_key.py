@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from isotone.model.entity import Entity
 
 E = TypeVar("E", bound="Entity")
-E_co = TypeVar("E_co", bound="Entity", covariant=True)
+E_co = TypeVar("E_co", covariant=True)
 
 
 class EntityKey(Generic[E_co]):
@@ -37,11 +37,14 @@ class EntityKey(Generic[E_co]):
     _place: tuple[object, ...]
 
     def __init__(self, entity: type[E_co], /, **fields: Any) -> None:
-        self._set(entity, fields, entity.__schema__.identify(fields))
+        kind: Any = entity
+        self._set(kind, fields, kind.__schema__.identify(fields))
 
     @property
     def __schema__(self) -> EntitySchema:
-        return self.entity.__schema__
+        kind: Any = self.entity
+        schema: EntitySchema = kind.__schema__
+        return schema
 
     @classmethod
     def of(cls, entity: E) -> EntityKey[E]:
@@ -75,7 +78,7 @@ class EntityKey(Generic[E_co]):
 
     def __repr__(self) -> str:
         inner = ", ".join(f"{name}={value!r}" for name, value in self.fields.items())
-        return f"{self.entity.__name__}.{self.entity.__schema__.primary.name}.at({inner})"
+        return f"{self.entity.__name__}.{self.__schema__.primary.name}.at({inner})"
 
     def __reduce__(self) -> Any:
         return _restored, (self.entity, dict(self.fields))

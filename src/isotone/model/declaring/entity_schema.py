@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from isotone.errors import InvalidItem, MalformedKey, NewerVersion, UsageError
 from isotone.expressions import nodes
+from isotone.model.declaring.computing import Computations
 from isotone.model.declaring.fields import MISSING, UNKNOWN, UNREADABLE, Attr
 from isotone.model.declaring.item_decoding import DecodeItem, DecodeJson, item_decoder, json_decoder
 from isotone.model.declaring.keys import BoundKey, Slot
@@ -89,11 +90,7 @@ class EntitySchema:
             field.options.role: field for field in fields.values()
         }
         self.unique: list[Attr[Any]] = [field for field in fields.values() if field.options.unique]
-        self.computations: Mapping[str, Callable[[Any], Any]] = {
-            name: field.options.compute
-            for name, field in fields.items()
-            if field.options.compute is not None
-        }
+        self.computations = Computations(entity, fields)
         self.marks: Item = {table.tag: {"S": tag}}
         if self.version > 1:
             self.marks[VERSION_ATTRIBUTE] = {"N": str(version)}
@@ -465,25 +462,32 @@ class EntitySchema:
                 del values[name]
                 faults[name] = self._lacking(name, stored)
         if require_all_fields:
-            for name in names:
-                if name in self.computations and name not in faults and values[name] is None:
-                    del values[name]
+            lacking = [
+                name
+                for name in names
+                if name in self.computations and name not in faults and values[name] is None
+            ]
+            for name in lacking:
+                del values[name]
+            for name in lacking:
+                if name not in values:
                     try:
-                        self.compute(entity, name, stored)
+                        self.compute(entity, (name,), stored)
                     except InvalidItem as error:
                         faults[name] = error
 
-    def compute(self, entity: Entity, name: str, stored: Item) -> None:
-        """Set a computed field; raises `InvalidItem` if it cannot be computed from the item's values."""
-        try:
-            entity.__dict__[name] = self.computations[name](entity)
-        except Exception as error:
-            raise self.invalid(
+    def compute(self, entity: Entity, names: Iterable[str], stored: Item) -> None:
+        """Set computed fields; raises `InvalidItem` if one cannot be computed from the item's values."""
+
+        def refuse(name: str, error: Exception) -> InvalidItem:
+            return self.invalid(
                 stored,
                 f"computed field {name!r} has no value, because its function raised {error!r}; set the fields "
                 "that it depends on with store.update, or make the function accept them",
                 name,
-            ) from error
+            )
+
+        self.computations.fill(entity, entity.__dict__, names, refuse)
 
     def _missing(
         self, name: str, item: Item, is_whole: bool, parsed: dict[Slot, dict[str, Any]]

@@ -349,7 +349,7 @@ class Attr(_FieldPlace[T]):
         fault = instance.__dict__.get(UNREADABLE, {}).get(self.name)
         if fault is not None:
             raise fault.with_traceback(None)
-        raise AttributeError(f"{type(instance).__name__} was read without its field {self.name!r}")
+        return instance.__schema__.computations.absent(instance, self.name)
 
     if TYPE_CHECKING:
 
@@ -867,7 +867,7 @@ def field(
 def computed(
     compute: Callable[[Any], Any], *, name: str | None = None, init: Literal[False] = False
 ) -> Any:
-    """Declare a field that is computed from the entity's other fields: `total: Attr[Decimal] = computed(lambda order: order.price * order.count)`."""
+    """Declare a field that is computed from the entity's other fields, after them: `total: Attr[Decimal] = computed(lambda order: order.price * order.count)`."""
     return Attr(FieldOptions(role="computed", compute=compute, name=name))
 
 

@@ -24,8 +24,13 @@ if TYPE_CHECKING:
     from isotone.model.entity import Entity
 
 E = TypeVar("E", bound="Entity")
-C = TypeVar("C", bound="Entity")
-D = TypeVar("D", bound="Entity")
+C1 = TypeVar("C1", bound="Entity")
+C2 = TypeVar("C2", bound="Entity")
+C3 = TypeVar("C3", bound="Entity")
+C4 = TypeVar("C4", bound="Entity")
+C5 = TypeVar("C5", bound="Entity")
+C6 = TypeVar("C6", bound="Entity")
+C7 = TypeVar("C7", bound="Entity")
 
 
 class Pattern(Generic[E]):
@@ -80,14 +85,59 @@ class Pattern(Generic[E]):
         return Children(self, fields)
 
     @overload
-    def with_children(self, child: Pattern[C], /) -> Collection[E, C]: ...
+    def with_children(self, c1: Pattern[C1], /) -> Collection[E, C1]: ...
     @overload
-    def with_children(self, one: Pattern[C], other: Pattern[D], /) -> Collection[E, C | D]: ...
+    def with_children(self, c1: Pattern[C1], c2: Pattern[C2], /) -> Collection[E, C1 | C2]: ...
+    @overload
+    def with_children(
+        self, c1: Pattern[C1], c2: Pattern[C2], c3: Pattern[C3], /
+    ) -> Collection[E, C1 | C2 | C3]: ...
+    @overload
+    def with_children(
+        self, c1: Pattern[C1], c2: Pattern[C2], c3: Pattern[C3], c4: Pattern[C4], /
+    ) -> Collection[E, C1 | C2 | C3 | C4]: ...
+    @overload
+    def with_children(
+        self, c1: Pattern[C1], c2: Pattern[C2], c3: Pattern[C3], c4: Pattern[C4], c5: Pattern[C5], /
+    ) -> Collection[E, C1 | C2 | C3 | C4 | C5]: ...
+    @overload
+    def with_children(
+        self,
+        c1: Pattern[C1],
+        c2: Pattern[C2],
+        c3: Pattern[C3],
+        c4: Pattern[C4],
+        c5: Pattern[C5],
+        c6: Pattern[C6],
+        /,
+    ) -> Collection[E, C1 | C2 | C3 | C4 | C5 | C6]: ...
+    @overload
+    def with_children(
+        self,
+        c1: Pattern[C1],
+        c2: Pattern[C2],
+        c3: Pattern[C3],
+        c4: Pattern[C4],
+        c5: Pattern[C5],
+        c6: Pattern[C6],
+        c7: Pattern[C7],
+        /,
+    ) -> Collection[E, C1 | C2 | C3 | C4 | C5 | C6 | C7]: ...
+    @overload
+    def with_children(
+        self, child: Pattern[Any], /, *others: Pattern[Any]
+    ) -> Collection[E, Any]: ...
     def with_children(self, *children: Pattern[Any]) -> Collection[E, Any]:
-        """This entity and one or two kinds of its children, in one query.
+        """This entity and any number of kinds of its children, in one query. Type checkers know up to seven.
 
-        Raises `UsageError` if entities of another kind lie between them.
+        Raises `UsageError` if they are not in one collection, or if entities of another kind lie between them.
+
+            account = Tenant.primary.with_children(Member.primary, Invoice.primary)
+            page = store.page(account.where(Tenant.id == "t1"), size=100)
         """
+        for child in children:
+            if not isinstance(child, Pattern):
+                raise UsageError(f"with_children takes keys, such as Member.primary, not {child!r}")
         return Collection(self, children)
 
     def scan(self) -> Scan[E]:

@@ -1,16 +1,18 @@
-"""`with_children`: a parent and its children in one query; refuses kinds whose items would lie between them.
+"""`with_children`: a parent and any number of kinds of children in one query; refuses kinds that stand elsewhere.
 
-    Organization.primary.with_children(User.primary).where(Organization.name == "BERKSHIRE")
+    Organization.primary.with_children(User.primary, Project.primary).where(Organization.name == "BERKSHIRE")
 
-The query reads a parent and its neighbouring kind, starting from the parent. If items of another kind could lie between
-the two, the collection is refused. `declaring.children` makes the children's keys.
+The query reads one range, which holds all these kinds and no other. If items of another kind could lie in it, the
+collection is refused. `declaring.children` makes the children's keys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Union
 
 from isotone.errors import InvalidItem, Unanswerable, UsageError
 from isotone.model.declaring.conditions import Condition, ValueComparison
@@ -28,6 +30,7 @@ from isotone.model.reading.key_bounds import (
     range_of,
 )
 from isotone.model.reading.queries import Query, owner_of
+from isotone.values.types import sort_key
 
 if TYPE_CHECKING:
     from isotone.model.entity import Entity
@@ -38,6 +41,17 @@ P = TypeVar("P", bound="Entity")
 C = TypeVar("C", bound="Entity")
 P_co = TypeVar("P_co", bound="Entity", covariant=True)
 C_co = TypeVar("C_co", bound="Entity", covariant=True)
+K = TypeVar("K", bound="Entity")
+
+if TYPE_CHECKING:
+    Some_co = TypeVar("Some_co", covariant=True)
+    One_co = TypeVar("One_co", covariant=True)
+
+    class KindOf(Protocol[Some_co, One_co]):
+        """The class of one of several entities: type checkers know which, and refuse others."""
+
+        def from_trusted(self, values: dict[str, Any]) -> Some_co: ...
+        def model_validate_json(self, json_data: str | bytes | bytearray) -> One_co: ...
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -68,12 +82,32 @@ class Family(Generic[P_co, C_co]):
     children: list[C_co]
     stats: Stats
     invalid: Sequence[InvalidItem] = ()
+    schemas: tuple[EntitySchema, ...] = field(default=(), repr=False, compare=False)
 
     def __iter__(self) -> Iterator[P_co | C_co]:
         """The parent, then its children."""
         if self.parent is not None:
             yield self.parent
         yield from self.children
+
+    def of(self, kind: KindOf[P_co | C_co, K]) -> list[K]:
+        """The entities of one kind, in their order; raises `UsageError` for a kind that was not read."""
+        return of_kind(self, kind, self.schemas)
+
+
+def of_kind(
+    entities: Iterable[object], kind: KindOf[Any, K], schemas: tuple[EntitySchema, ...]
+) -> list[K]:
+    """Those of the entities that are of one kind, which must be among the schemas that were read."""
+    wanted: Any = kind
+    if not isinstance(wanted, type) or not any(
+        issubclass(wanted, each.entity) or issubclass(each.entity, wanted) for each in schemas
+    ):
+        name = wanted.__name__ if isinstance(wanted, type) else repr(wanted)
+        read = " or ".join(each.entity.__name__ for each in schemas)
+        raise UsageError(f"of({name}): the query does not read this kind; give {read}")
+    found: list[Any] = [each for each in entities if isinstance(each, wanted)]
+    return found
 
 
 class Collection(Generic[P, C]):
@@ -83,36 +117,36 @@ class Collection(Generic[P, C]):
         self._parent = parent
         self._children = children
         for child in children:
-            _check_partition(parent.key, child)
+            _check_partition(parent, child)
         self._ranges = [_whole(each) for each in (parent, *children)]
         self.check_places()
         parent.schema.table.collections[str(self)] = self
 
     def where(self, *conditions: Condition) -> FamilyQuery[P, C]:
-        """The query for one parent and its children: `==` for the partition fields, and a range of children.
+        """The query for one parent and its children: `==` for the partition fields, and ranges.
 
-        The range must begin next to the parent, because a single range is read.
+        A single range is read. So only the first kind in it may have a lower bound, and only the last an upper one.
         """
         of_parent, of_child = self._sorted(conditions)
         own = bounds(self._parent.key, of_parent)
         partition = own.restrictions[: len(self._parent.key.partition)]
-        range_, free, is_empty = own.restrictions[-1], own.free, own.is_empty
         asked: list[Sequence[Condition]] = [of_parent]
+        whole = [bounds(self._parent.key, self._inherited(self._parent, of_parent))]
+        reach = [own]
         for child in self._children:
             inherited = self._inherited(child, of_parent)
             asked.append([*inherited, *of_child[child.schema.tag]])
-            reach = bounds(child.key, asked[-1])
-            if is_empty or reach.is_empty:
-                is_empty = True
-                continue
-            if of_child[child.schema.tag]:
-                self._check_reach(child, reach, bounds(child.key, inherited))
-            range_, free = _joined(range_, reach.restrictions[-1]), reach.free
+            whole.append(bounds(child.key, inherited))
+            reach.append(bounds(child.key, asked[-1]))
+        is_empty = any(each.is_empty for each in reach)
+        ranges = self._ranges if is_empty else [each.restrictions[-1] for each in reach]
+        if not is_empty:
+            self._check_reach(ranges, [each.restrictions[-1] for each in whole])
         return FamilyQuery(
             name=str(self),
             schemas=(self._parent.schema, *(child.schema for child in self._children)),
             keys=(self._parent.key, *(child.key for child in self._children)),
-            bounds=KeyBounds((*partition, range_), free, is_empty),
+            bounds=KeyBounds((*partition, reduce(_joined, ranges)), reach[-1].free, is_empty),
             asked=conditions,
             asked_by_key=tuple(asked),
             backward=bool(self._parent_is_last),
@@ -139,7 +173,7 @@ class Collection(Generic[P, C]):
         return by_tag.pop(self._parent.schema.tag), by_tag
 
     def _inherited(self, child: Pattern[Any], conditions: list[Condition]) -> list[Condition]:
-        """The parent's partition conditions, applied to the child's fields."""
+        """The parent's partition conditions, applied to a kind's fields."""
         equal = {c.field.name: c for c in conditions if isinstance(c, ValueComparison)}
         inherited: dict[str, Condition] = {}
         for slot, its in zip(self._parent.key.partition, child.key.partition, strict=True):
@@ -148,16 +182,21 @@ class Collection(Generic[P, C]):
                 inherited[theirs.field.name] = ValueComparison(theirs.field, "=", values)
         return list(inherited.values())
 
-    def _check_reach(self, child: Pattern[Any], asked: KeyBounds, whole: KeyBounds) -> None:
-        """Raise `Unanswerable` for a range of children that does not start next to the parent."""
-        reached, all_ = (interval_of(each.restrictions[-1]) for each in (asked, whole))
-        is_before = lies_before(whole.restrictions[-1], self._ranges[0])
-        if reached.high == all_.high if is_before else reached.low == all_.low:
-            return
-        raise Unanswerable(
-            f"the range of {child.entity.__name__} does not begin next to the "
-            f"{self._parent.entity.__name__}, so one query would read others as well; "
-            f"read them by {child} on its own"
+    def _check_reach(self, ranges: list[Restriction], whole: list[Restriction]) -> None:
+        """Raise `Unanswerable` if the range of all kinds contains entities outside the range of one."""
+        order = sorted(range(len(whole)), key=lambda place: _start_of(whole[place]))
+        for before, after in pairwise(order):
+            if interval_of(ranges[before]).high != interval_of(whole[before]).high:
+                raise self._unreachable(before, "end", after)
+            if interval_of(ranges[after]).low != interval_of(whole[after]).low:
+                raise self._unreachable(after, "begin", before)
+
+    def _unreachable(self, place: int, what: str, neighbour: int) -> Unanswerable:
+        patterns = (self._parent, *self._children)
+        pattern, other = patterns[place], patterns[neighbour].entity.__name__
+        return Unanswerable(
+            f"the range of {pattern.entity.__name__} does not {what} next to the {other}, so one query would read "
+            f"others as well; read them by {pattern} on its own, or put the condition in .filter(…)"
         )
 
     def check_places(self) -> None:
@@ -167,9 +206,7 @@ class Collection(Generic[P, C]):
             for other in self._ranges[place + 1 :]:
                 if not (lies_before(one, other) or lies_before(other, one)):
                     raise UsageError(f"{self}: their keys interleave; declare them by children(…)")
-        reach = self._ranges[0]
-        for range_ in self._ranges[1:]:
-            reach = _joined(reach, range_)
+        reach = reduce(_joined, self._ranges)
         own = {self._parent.schema.tag, *(child.schema.tag for child in self._children)}
         for schema in schemas.values():
             self._check_stranger(schema, own, reach)
@@ -183,8 +220,9 @@ class Collection(Generic[P, C]):
             range_ = range_of(key)
             if range_ is None or not (lies_before(range_, reach) or lies_before(reach, range_)):
                 raise UsageError(
-                    f"{self} would also read {schema.tag}, whose keys are between theirs; put that kind on the "
-                    "other side of the parent, or in another index"
+                    f"{self} would also read {schema.tag}, whose keys are between theirs; read it with them "
+                    f"({schema.entity.__name__}.{key.name}), or put it on the other side of the parent, or in "
+                    "another index"
                 )
 
 
@@ -195,21 +233,49 @@ def _joined(one: Restriction, other: Restriction) -> Restriction:
     return joined
 
 
-def _check_partition(parent: BoundKey, child: Pattern[Any]) -> None:
-    """Raise `UsageError` if a child's partition key is not written exactly like its parent's."""
-    if child.key.index != parent.index:
-        raise UsageError(
-            f"{child} is not on the same index as its parent's key; declare it by children(…), or read it by itself"
-        )
-    for slot, its in zip(parent.partition, child.key.partition, strict=True):
-        same = isinstance(slot, StringSlot) is isinstance(its, StringSlot)
-        if same and isinstance(slot, StringSlot) and isinstance(its, StringSlot):
-            same = slot.template == its.template
-        if not same:
-            raise UsageError(
-                f"{child} does not group its items as its parent does, so they are not in one "
-                "collection; declare its key by children(…), on fields of the same types"
-            )
+def _start_of(range_: Restriction) -> Any:
+    """A sort key for ranges that begin with literals."""
+    low = interval_of(range_).low
+    assert low is not None
+    return sort_key(low)
+
+
+def _check_partition(parent: Pattern[Any], child: Pattern[Any]) -> None:
+    """Raise `UsageError` if a child's items do not stand in the parent's collections."""
+    if _has_same_partition(parent, child.schema, child.key):
+        return
+    where, own = _place_of(parent), _place_of(child)
+    instead = "declare its key by children(…), on fields of the same types, or read it by itself"
+    for key in child.schema.keys.values():
+        if _has_same_partition(parent, child.schema, key):
+            instead = f"give {child.entity.__name__}.{key.name}, which does"
+    raise UsageError(
+        f"{child} does not group its items as {parent} does: it stands in {own}, and {parent} in {where}, so no "
+        f"key range holds both; {instead}"
+    )
+
+
+def _has_same_partition(parent: Pattern[Any], schema: EntitySchema, key: BoundKey) -> bool:
+    """Whether a key's partition is written exactly like the parent's."""
+    if schema.table is not parent.schema.table or key.index != parent.key.index:
+        return False
+    return all(
+        slot.template == its.template
+        if isinstance(slot, StringSlot) and isinstance(its, StringSlot)
+        else isinstance(slot, StringSlot) is isinstance(its, StringSlot)
+        for slot, its in zip(parent.key.partition, key.partition, strict=True)
+    )
+
+
+def _place_of(pattern: Pattern[Any]) -> str:
+    """Where the items of a key stand, for messages."""
+    index = pattern.key.index
+    where = f"table {pattern.schema.table.name!r}" if index is None else f"index {index!r}"
+    forms = [
+        str(slot.template) if isinstance(slot, StringSlot) else slot.field.name
+        for slot in pattern.key.partition
+    ]
+    return f"{where} under {' and '.join(forms)}"
 
 
 def _whole(pattern: Pattern[Any]) -> Restriction:

@@ -22,7 +22,7 @@ from isotone.model.reading.cost import CostMeter, Stats
 from isotone.model.reading.cursors import identity
 from isotone.model.reading.item_selection import Found
 from isotone.model.reading.queries import Query, packed, position
-from isotone.model.reading.reader import Page, Reader, collect_after
+from isotone.model.reading.reader import Page, Reader, collect_after, results
 from isotone.model.reading.two_key_forms import position_in
 from isotone.tables.steps import Steps
 from isotone.values.types import Item, sort_key
@@ -30,7 +30,7 @@ from isotone.values.types import Item, sort_key
 if TYPE_CHECKING:
     from isotone.model.entity import Entity
 
-E = TypeVar("E", bound="Entity")
+E = TypeVar("E")
 
 _SPARE: Final = 2  # items that each request reads beyond a query's share of the page
 _PAGE: Final = 100
@@ -171,11 +171,12 @@ class _Stream:
             self._first = position(self._query, found[0][1])
         self.ahead.extend((self._rank(entity), (entity, item)) for entity, item in found)
 
-    def take(self) -> Entity:
+    def take(self) -> Any:
         """The next result."""
-        _, (entity, item) = self.ahead.popleft()
-        self._taken = position(self._query, item)
-        return entity
+        _, found = self.ahead.popleft()
+        self._taken = position(self._query, found[1])
+        (result,) = results(self._query, [found])
+        return result
 
     @property
     def after(self) -> _Place:
@@ -223,6 +224,7 @@ def page(reader: Reader, merge: Merge[E], size: int, cursor: str | None) -> Step
         far if is_back else near,
         sum((stream.stats(reader) for stream in streams), Stats()),
         [error for stream in streams for error in stream.invalid],
+        tuple({schema: 0 for query in merge.queries for schema in query.schemas}),
     )
 
 
@@ -230,11 +232,9 @@ def _cursor(reader: Reader, is_back: bool, places: list[_Place], of: bytes) -> s
     return reader.cursors.write((is_back, places), of)
 
 
-def _take(
-    reader: Reader, merge: Merge[Any], streams: list[_Stream], size: int
-) -> Steps[list[Entity]]:
+def _take(reader: Reader, merge: Merge[Any], streams: list[_Stream], size: int) -> Steps[list[Any]]:
     """The first results of all streams; among equal values, an earlier stream's come first."""
-    entities: list[Entity] = []
+    entities: list[Any] = []
     share = min(size, -(-size // max(1, len(streams))) + _SPARE)
     first = max if merge.is_descending else min
     while len(entities) < size:

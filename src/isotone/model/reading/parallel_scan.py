@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from isotone.model.reading.cost import Stats
 from isotone.model.reading.reader import Traversal
 from isotone.tables.steps import Steps
 
-if TYPE_CHECKING:
-    from isotone.model.entity import Entity
-
-E = TypeVar("E", bound="Entity")
+E = TypeVar("E")
 
 Progress = Callable[[Stats], None]
 

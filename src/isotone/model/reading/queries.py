@@ -24,6 +24,7 @@ from typing import (
     NoReturn,
     Self,
     TypeVar,
+    overload,
 )
 
 import msgspec
@@ -59,13 +60,16 @@ from isotone.model.reading.key_bounds import (
     may_share,
     range_of,
 )
+from isotone.model.reading.projections import Projection
 from isotone.tables.scan import decoded
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
-    from isotone.model.entity import Entity
+    from isotone.model.reading.projections import ProjectionOf
 
-E_co = TypeVar("E_co", bound="Entity", covariant=True)
+E_co = TypeVar("E_co", covariant=True)
+"""What a read returns: entities, or projections of them."""
+V = TypeVar("V", bound=Projection[Any])
 OnInvalid = Literal["raise", "skip", "collect"] | Callable[[InvalidItem], object]
 """What a read does with an item that does not fit its entity's declaration."""
 
@@ -86,6 +90,8 @@ class Read(Generic[E_co]):
     asked: tuple[Condition, ...] = ()
     filters: tuple[Condition, ...] = ()
     selected: frozenset[str] | None = None
+    projection: type[Projection[Any]] | None = None
+    """What the results become, if not entities."""
     is_consistent: bool = False
     most_results: int | None = None
     items_a_page: int | None = None
@@ -142,11 +148,20 @@ class Read(Generic[E_co]):
             check_filtered(self.table, self.index, condition, owner_of(condition, self.schemas))
         return replace(self, filters=(*self.filters, *conditions))
 
-    def select(self, *fields: Attr[Any]) -> Self:
+    @overload
+    def select(self, projection: ProjectionOf[E_co, V], /) -> Read[V]: ...
+    @overload
+    def select(self, *fields: Attr[Any]) -> Self: ...
+    def select(self, *fields: Any) -> Read[Any]:
         """Read only some fields; access to another field of a returned entity raises.
 
-        This saves bandwidth, not capacity units.
+        Given a `Projection`, the results are of that class, and type checkers refuse access to other fields. Both save
+        bandwidth, not capacity units.
         """
+        projection = None
+        if len(fields) == 1 and isinstance(fields[0], type) and issubclass(fields[0], Projection):
+            projection = fields[0]
+            fields = self._projected(projection)
         known = {field for schema in self.schemas for field in schema.fields.values()}
         for each in fields:
             if not isinstance(each, Attr) or each not in known:
@@ -158,7 +173,16 @@ class Read(Generic[E_co]):
         names = frozenset(each.name for each in fields)
         for schema, key in zip(self.schemas, self.keys, strict=True):
             check_selected(schema, key, names)
-        return replace(self, selected=names)
+        return replace(self, selected=names, projection=projection)
+
+    def _projected(self, projection: type[Projection[Any]]) -> tuple[Attr[Any], ...]:
+        """The fields of a projection; raises `UsageError` if it is of another entity."""
+        if not all(issubclass(schema.entity, projection.__entity__) for schema in self.schemas):
+            raise UsageError(
+                f"{projection.__name__} is a projection of {projection.__entity__.__name__}, and {self.name} reads "
+                f"{_titles(self.schemas)}"
+            )
+        return tuple(projection.__selected__.values())
 
     def consistent(self) -> Self:
         """Include all acknowledged writes, for twice the units; not available for global indexes."""
@@ -316,6 +340,14 @@ class Query(Read[E_co]):
     bounds: KeyBounds
     backward: bool = False
 
+    if TYPE_CHECKING:
+
+        @overload
+        def select(self, projection: ProjectionOf[E_co, V], /) -> Query[V]: ...
+        @overload
+        def select(self, *fields: Attr[Any]) -> Self: ...
+        def select(self, *fields: Any) -> Any: ...
+
     def filter(self, *conditions: Condition, **named: Never) -> Self:
         """Drop entities that do not satisfy the conditions, after they were read and paid for.
 
@@ -388,6 +420,14 @@ class Scan(Read[E_co]):
     operation: ClassVar[str] = "Scan"
 
     part: tuple[int, int] | None = None
+
+    if TYPE_CHECKING:
+
+        @overload
+        def select(self, projection: ProjectionOf[E_co, V], /) -> Scan[V]: ...
+        @overload
+        def select(self, *fields: Attr[Any]) -> Self: ...
+        def select(self, *fields: Any) -> Any: ...
 
     def segment(self, number: int, *, of: int) -> Self:
         """One segment of the scan; several segments can be read at the same time."""

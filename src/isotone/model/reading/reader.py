@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar, cast, overload
 
 from isotone import limits
 from isotone.clock import Clock, SystemClock
@@ -29,9 +29,11 @@ from isotone.model.expiry import has_expired, is_missing
 from isotone.model.key_records import KeyRecords
 from isotone.model.reading.cost import CostMeter, Report, Stats, warn, waste_of
 from isotone.model.reading.cursors import START, CursorCipher, CursorPosition
-from isotone.model.reading.families import Family, FamilyQuery
+from isotone.model.reading.families import Family, FamilyQuery, of_kind
+from isotone.model.reading.index_projections import projection_of
 from isotone.model.reading.item_selection import Found
 from isotone.model.reading.key_bounds import side_of
+from isotone.model.reading.projections import Projection
 from isotone.model.reading.queries import (
     Query,
     Read,
@@ -59,11 +61,15 @@ from isotone.values.types import Item
 if TYPE_CHECKING:
     from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.entity import Entity
+    from isotone.model.reading.families import KindOf
 
 E = TypeVar("E", bound="Entity")
 P = TypeVar("P", bound="Entity")
 C = TypeVar("C", bound="Entity")
-E_co = TypeVar("E_co", bound="Entity", covariant=True)
+K = TypeVar("K", bound="Entity")
+E_co = TypeVar("E_co", covariant=True)
+R = TypeVar("R")
+V = TypeVar("V", bound=Projection[Any])
 
 # Requests to estimate the size of a collection that is too large to load
 _COUNTED_REQUESTS: Final = 16
@@ -80,7 +86,7 @@ class Page(Sequence[E_co]):
     `cursor` is None. `invalid` lists the errors of a query with `on_invalid("collect")`.
     """
 
-    __slots__ = ("cursor", "invalid", "items", "previous", "stats")
+    __slots__ = ("_schemas", "cursor", "invalid", "items", "previous", "stats")
 
     def __init__(
         self,
@@ -89,12 +95,21 @@ class Page(Sequence[E_co]):
         previous: str | None,
         stats: Stats,
         invalid: Sequence[InvalidItem] = (),
+        schemas: tuple[EntitySchema, ...] = (),
     ) -> None:
         self.items = items
         self.cursor: str | None = cursor
         self.previous: str | None = previous
         self.stats: Stats = stats
         self.invalid: Sequence[InvalidItem] = invalid
+        self._schemas = schemas
+
+    def of(self, kind: KindOf[E_co, K]) -> list[K]:
+        """The results of one kind, in their order; raises `UsageError` for a kind that the query does not read.
+
+        >>> orders = store.page(query).of(Order)
+        """
+        return of_kind(self.items, kind, self._schemas)
 
     def _repr_html_(self) -> str:
         from isotone.model.reading.showing import table_html
@@ -193,6 +208,27 @@ class Reader:
         instance: Any = schema.from_item(item, require_all_fields=True)
         return instance  # type: ignore[no-any-return] # an E; cast() would cost each read a call
 
+    def get_projection(
+        self, projection: type[V], values: Mapping[str, Any], *, consistent: bool
+    ) -> Steps[V | None]:
+        """The projection of the entity with this primary key; only its fields are transferred."""
+        schema: EntitySchema = projection.__entity__.__schema__
+        wanted: Any = projection
+        everything: Scan[Any] = Scan(name=schema.tag, schemas=(schema,), keys=(schema.primary,))
+        read: Scan[V] = everything.select(wanted)
+        yield from self.records.check(read.schemas, read.keys)
+        request: dict[str, Any] = {"TableName": schema.table.name, "Key": schema.identify(values)}
+        paths = projection_of(read)
+        if paths is not None:
+            request["ProjectionExpression"] = nodes.ProjectionNode(paths)
+        if consistent:
+            request["ConsistentRead"] = True
+        item = (yield Call("GetItem", request)).get("Item")
+        found: list[Found] = []
+        if item is not None:
+            read.selection.entities([item], self.clock.now(), found, _raise)
+        return results(read, found)[0] if found else None
+
     def exists(
         self, schema: EntitySchema, values: Mapping[str, Any], *, consistent: bool
     ) -> Steps[bool]:
@@ -219,14 +255,14 @@ class Reader:
             return False
         return schema.kind_of(item) is not None
 
-    def page(self, read: Read[E], *, size: int, cursor: str | None = None) -> Steps[Page[E]]:
+    def page(self, read: Read[R], *, size: int, cursor: str | None = None) -> Steps[Page[R]]:
         """A page of exactly `size` results; fewer only at the end, or at the query's own limits."""
         _check(read)
         _check_unlimited(read, "a page has a size")
         if type(size) is not int or size < 1:
             raise UsageError(f"a page cannot have size={size!r}; give 1 or more")
         if read.is_empty:
-            return Page([], None, None, Stats())
+            return Page([], None, None, Stats(), (), read.schemas)
         at = START if cursor is None or cursor == "" else self._position(read, cursor)
         is_back = at.is_back
         meter = CostMeter(read.is_consistent, read.when_invalid)
@@ -245,8 +281,7 @@ class Reader:
         invalid = meter.settle() if meter.noted else []
         stats = self.stats(read, meter)
         after, before = _neighbours(read, found, at, end)
-        # Entities of class E; cast() would add a call per read.
-        items: list[Any] = [entity for entity, _ in found]
+        items = results(read, found)
         if is_back:
             items.reverse()
             invalid.reverse()
@@ -256,6 +291,7 @@ class Reader:
             None if before is None else self._cursor(read, before),
             stats,
             invalid,
+            read.schemas,
         )
 
     def _position(self, read: Read[Any], cursor: str) -> CursorPosition:
@@ -277,7 +313,7 @@ class Reader:
         key = {**schema.primary_key(values), **schema.key_attributes(query.keys[0], values, {})}
         return self.cursors.write((False, packed(query, key)), query.cursor_identity)
 
-    def first(self, read: Read[E]) -> Steps[E | None]:
+    def first(self, read: Read[R]) -> Steps[R | None]:
         """The first result; None if there is none."""
         _check(read)
         if read.when_invalid == "collect":
@@ -291,9 +327,9 @@ class Reader:
         self.stats(read, meter)
         if not found and end is not None:
             raise _spent(read, meter)
-        return cast(E, found[0][0]) if found else None
+        return results(read, found)[0] if found else None
 
-    def all(self, read: Read[E], *, at_most: int | None = None) -> Steps[list[E]]:
+    def all(self, read: Read[R], *, at_most: int | None = None) -> Steps[list[R]]:
         """All results; raises `TooMany` if there are more than `at_most`."""
         _check(read)
         if read.when_invalid == "collect":
@@ -318,11 +354,9 @@ class Reader:
             )
         if meter.exhausted and end is not None:
             raise _spent(read, meter)
-        # Entities of class E; cast() would add a call per read.
-        entities: list[Any] = [entity for entity, _ in found]
-        return entities
+        return results(read, found)
 
-    def count(self, read: Read[E]) -> Steps[int]:
+    def count(self, read: Read[R]) -> Steps[int]:
         """The number of results; costs as much as reading them."""
         _check(read)
         if read.is_empty:
@@ -392,7 +426,9 @@ class Reader:
             )
         nearest = [entity for entity in entities if parent_tag not in entity.__schema__.lineage]
         parent = parents[0] if parents else None
-        return Family(cast(Any, parent), cast(Any, nearest[:children]), stats, invalid)
+        return Family(
+            cast(Any, parent), cast(Any, nearest[:children]), stats, invalid, query.schemas
+        )
 
     def get_many(
         self,
@@ -445,6 +481,11 @@ class Reader:
         """
         _check(read)
         _check_unlimited(read, "a snapshot has the whole of a collection")
+        if read.projection is not None:
+            raise UsageError(
+                f"{read.name}: a snapshot has entities, which it filters and sorts by their fields; read "
+                f"{read.projection.__name__} by all or page"
+            )
         if read.keys not in self.records.checked:
             yield from self.records.check(read.schemas, read.keys)
         meter, size, start = CostMeter(read.is_consistent, read.when_invalid), 0, None
@@ -496,14 +537,14 @@ class Reader:
             meter.stats(),
         )
 
-    def traverse(self, read: Read[E]) -> Traversal[E]:
+    def traverse(self, read: Read[R]) -> Traversal[R]:
         """All results, in batches of one request each."""
         _check(read)
         if read.when_invalid == "collect":
             raise _not_listed(read)
         return Traversal(read, self.clock, self.records, self.stats)
 
-    def segments(self, read: Scan[E], count: int) -> list[Traversal[E]]:
+    def segments(self, read: Scan[R], count: int) -> list[Traversal[R]]:
         """The segments of a scan, which can be read at the same time."""
         _check(read, Scan)
         _check_parallel(read, count)
@@ -533,6 +574,10 @@ _SUCH_AS: Final[Mapping[Any, str]] = {
 }
 
 
+def _raise(error: InvalidItem, _results: int) -> NoReturn:
+    raise error
+
+
 def _check_unlimited(read: Read[Any], why: str) -> None:
     if read.most_results is not None:
         raise UsageError(f"{why}; use limit(…) only with iterate, all and first")
@@ -559,7 +604,7 @@ def _check_parallel(read: Scan[Any], count: int) -> None:
         )
 
 
-def _turned(read: Read[E]) -> Read[E]:
+def _turned(read: Read[R]) -> Read[R]:
     """The read in the opposite direction."""
     if not isinstance(read, Query):
         raise UsageError("a scan has no order, so there is no page before")
@@ -575,6 +620,14 @@ def _neighbours(
     if isinstance(read, Query) and (at.key is not None or at.is_back):
         near = CursorPosition(not at.is_back, position(read, found[0][1]) if found else None)
     return (near, far) if at.is_back else (far, near)
+
+
+def results(read: Read[R], found: list[Found]) -> list[R]:
+    """The entities that were found, or their projections."""
+    made: list[Any] = [entity for entity, _ in found]
+    if read.projection is not None:
+        made = list(map(read.projection.from_entity, made))
+    return made
 
 
 # One read over several requests
@@ -658,7 +711,7 @@ def _collect_two_forms(
     return found, None if is_over or not found else position(read, found[-1][1])
 
 
-class Traversal(Generic[E]):
+class Traversal(Generic[R]):
     """A read in progress: each step returns the results of one request.
 
     `is_over` is true when there are no more; `stats` is the cost so far.
@@ -666,7 +719,7 @@ class Traversal(Generic[E]):
 
     def __init__(
         self,
-        read: Read[E],
+        read: Read[R],
         clock: Clock,
         records: KeyRecords,
         at_end: Callable[[Read[Any], CostMeter], object],
@@ -687,9 +740,9 @@ class Traversal(Generic[E]):
         """The cost so far."""
         return self._meter.stats()
 
-    def step(self) -> Steps[list[E]]:
+    def step(self) -> Steps[list[R]]:
         """The next results, possibly none; raises `BudgetSpent` if the query's limits are used up."""
-        return cast("list[E]", [entity for entity, _ in (yield from self.found())])
+        return results(self._read, (yield from self.found()))
 
     def found(self) -> Steps[list[Found]]:
         """The next results, each with its item."""

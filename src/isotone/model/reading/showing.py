@@ -19,6 +19,7 @@ from isotone.errors import UsageError
 from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.fields import Attr
 from isotone.model.declaring.wire_types import instant_text
+from isotone.model.reading.projections import Projection
 from isotone.model.reading.queries import Read
 from isotone.text_table import WIDEST, aligned, cell
 from isotone.values.types import Item
@@ -32,7 +33,7 @@ _EXACT: Final = Context(prec=38)
 
 
 def show(
-    entities: Iterable[Entity],
+    entities: Iterable[Entity | Projection[Any]],
     *fields: Attr[Any],
     by: Pattern[Any] | None = None,
     file: TextIO | None = None,
@@ -63,7 +64,8 @@ def _entities(given: Any) -> list[Entity]:
 
 
 def _is_entity(value: Any) -> bool:
-    return isinstance(getattr(type(value), "__schema__", None), EntitySchema)
+    schema = getattr(type(value), "__schema__", None)
+    return isinstance(schema, EntitySchema) or isinstance(value, Projection)
 
 
 def table_text(
@@ -100,8 +102,9 @@ def _columns(
     rows = [_of_fields(each, names) if fields else _of_keys(each, by) for each in entities]
     if not fields:
         names = list(dict.fromkeys(name for row in rows for name in row))
-        if len({each.__schema__.tag for each in entities}) == 1:
-            names.remove(entities[0].__schema__.table.tag)
+        schemas = {each.__schema__ for each in entities if not isinstance(each, Projection)}
+        if len({each.tag for each in schemas}) == 1:
+            names.remove(schemas.pop().table.tag)
     numbers = {
         name for name in names if all(_is_number(row.get(name)) for row in rows if name in row)
     }
@@ -115,6 +118,8 @@ def _of_fields(entity: Entity, names: Sequence[str]) -> dict[str, Any]:
 
 def _of_keys(entity: Entity, by: Pattern[Any] | None) -> dict[str, Any]:
     """The key attributes, the kind, and the other fields that were read."""
+    if isinstance(entity, Projection):
+        return entity._shown()
     schema = entity.__schema__
     index = None if by is None else by.key.index
     row: dict[str, Any] = {}

@@ -44,9 +44,8 @@ from isotone.values.types import AttributeValue, Item, sort_key
 
 if TYPE_CHECKING:
     from isotone.model.declaring.entity_schema import EntitySchema
-    from isotone.model.entity import Entity
 
-E = TypeVar("E", bound="Entity")
+E = TypeVar("E")
 
 _FASTEST: Final = 64  # a request reads at most this many times what is needed
 _FILTERED: Final = 32  # items that each request reads at least, if there is a filter

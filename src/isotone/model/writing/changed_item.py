@@ -33,8 +33,7 @@ def applied(changes: Sequence[Change], item: Item) -> Item:
 def rewritten(schema: EntitySchema, item: Item) -> Item:
     """The item that a new put would write; attributes that the entity does not declare are kept."""
     entity = schema.from_item(item)
-    for name in schema.computations:
-        schema.compute(entity, name, item)
+    schema.compute(entity, schema.computations, item)
     declared = {field.attribute for field in schema.fields.values()}
     declared |= {slot.attribute.name for key in schema.keys.values() for slot in key.slots}
     declared -= schema.unread_keys(item).keys()

@@ -61,8 +61,10 @@ def derive(schema: EntitySchema, known: KnownValues, changes: Sequence[Change] |
     if not (schema.indexes or schema.computations):
         return _NOTHING
     changed = schema.fields.keys() if changes is None else {change.field.name for change in changes}
-    for name in schema.computations:
-        known[name] = _compute(schema, name, known)
+    if schema.computations:
+        entity = _watched(schema)()
+        object.__setattr__(entity, "_known", known)
+        schema.computations.fill(entity, known)
     keys = _keys_to_write(schema, frozenset(changed | schema.computations.keys()))
     attributes: Item = {}
     for key in keys:
@@ -194,16 +196,10 @@ def _condition_values(schema: EntitySchema, key: BoundKey, known: KnownValues) -
 # Computed fields
 
 
-def _compute(schema: EntitySchema, name: str, known: KnownValues) -> Any:
-    entity = _watched(schema)()
-    object.__setattr__(entity, "_known", known)
-    return schema.computations[name](entity)
-
-
 @lru_cache(maxsize=512)
 def _watched(schema: EntitySchema) -> type[Any]:
     """A subclass of the entity that looks up its fields in a `KnownValues`."""
-    fields = schema.fields.keys()
+    fields, computations = schema.fields.keys(), schema.computations
 
     class Watched(schema.entity):  # type: ignore[misc, name-defined] # a base known only at run time
         """The entity passed to the function of a computed field."""
@@ -215,9 +211,11 @@ def _watched(schema: EntitySchema) -> type[Any]:
         def __getattribute__(self, name: str) -> Any:
             known = object.__getattribute__(self, "__dict__").get("_known")
             if name in fields:
+                if name in computations and name not in known:
+                    return computations.compute(name, self, known)
                 return known.get(name)
             if name == "__dict__":
-                return {each: known.get(each) for each in fields}
+                return {each: known.get(each) for each in fields if each not in computations}
             return object.__getattribute__(self, name)
 
     return Watched

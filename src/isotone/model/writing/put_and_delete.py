@@ -253,6 +253,8 @@ def give_id(entity: Entity, clock: Clock) -> None:
     field = entity.__schema__.by_role["created_id"]
     if entity.__dict__.get(field.name) is None:
         entity.__dict__[field.name] = new_id(present_type(field.annotation), clock)
+        if entity.__schema__.computations:
+            entity._compute()
 
 
 def stamped(entity: Entity, now: float) -> dict[str, Any]:
@@ -269,6 +271,6 @@ def stamped(entity: Entity, now: float) -> dict[str, Any]:
         values[roles["updated"].name] = moment(now)
     if schema.computations:
         copy = type(entity).from_trusted(values)
-        for name, compute in schema.computations.items():
-            copy.__dict__[name] = values[name] = compute(copy)
+        schema.computations.fill(copy, copy.__dict__)
+        return copy.__dict__
     return values

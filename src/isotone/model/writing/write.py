@@ -34,6 +34,7 @@ from isotone.errors import (
 )
 from isotone.expressions import CompiledCondition, nodes
 from isotone.model.declaring.absent_attributes import absence_if_stored, absence_in
+from isotone.model.declaring.computing import NoValue
 from isotone.model.declaring.conditions import Condition, Operand, not_a_condition
 from isotone.model.declaring.entity_key import EntityKey, unpacked
 from isotone.model.declaring.table import VERSION_ATTRIBUTE
@@ -76,7 +77,7 @@ class PlannedWrite(msgspec.Struct, frozen=True):
     outcome: Any = None
 
 
-class MustRead(Exception):
+class MustRead(NoValue):
     """The item must be read to plan the write; the text says what is missing, such as "the value of 'status'"."""
 
 
