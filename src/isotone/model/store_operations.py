@@ -516,7 +516,7 @@ class Operations(Host[M_co]):
         entity: Any = target
         if values or not isinstance(target, type):
             entity, key = class_and_key("get", target, values, key)
-        if issubclass(entity, Projection):
+        if Projection in entity.__mro__:  # issubclass would be one more call for each read
             return self._get_projection(entity, key, consistent=consistent)
         if schema_of(entity).previous is not None:
             return migration.get(self._reader, entity, key, consistent=consistent)
