@@ -85,6 +85,8 @@ export interface Executed {
   milliseconds: number;
   recognized?: Recognized[] | null;
   legend?: Legend;
+  /** What `isotone verify` would find in each item, if a loaded model declares them. */
+  findings?: string[][];
 }
 /** The names of a table's model, in the order in which it declares them. */
 export interface Legend {
@@ -106,10 +108,50 @@ export interface Pattern {
   group: Parameter[];
   order: Parameter[];
 }
+/** What a form shows and sends of a value: texts, also of numbers and times, and lists and maps of them. */
+export type Typed = string | boolean | null | Typed[] | { [name: string]: Typed };
+
+/** The input of a type (`isotone/workbench/typed_inputs.py`). */
+export interface Input {
+  kind:
+    | "text" | "integer" | "decimal" | "float" | "boolean" | "choice" | "instant" | "date" | "time" | "duration" | "bytes"
+    | "list" | "set" | "map" | "tuple" | "record" | "raw";
+  optional?: boolean;
+  min?: string;
+  above?: string;
+  max?: string;
+  below?: string;
+  shortest?: number;
+  longest?: number;
+  pattern?: string;
+  choices?: string[];
+  item?: Input;
+  items?: Input[];
+  of?: string;
+  members?: (Input & { name: string; required: boolean })[];
+}
+export interface Field {
+  name: string;
+  attribute: string;
+  type: string;
+  input: Input;
+  required: boolean;
+  /** How the library sets it; null if people do. */
+  set_by: string | null;
+  /** Why it cannot be changed later; null if it can. */
+  fixed: string | null;
+  /** The keys that are made from it. */
+  keys: string[];
+  identifies: boolean;
+  unique: boolean;
+  about: string | null;
+  default: Typed;
+}
+
 export interface Entity {
   name: string;
   about: string;
-  fields: { name: string; attribute: string; type: string }[];
+  fields: Field[];
   patterns: Pattern[];
   raw_edits: RawEdits;
 }
@@ -175,13 +217,13 @@ export async function call<T>(name: string, given: object = {}, signal?: AbortSi
   return answer as T;
 }
 
-/** Sends one action of the DynamoDB API. With `keys`, the items are recognized. */
+/** Sends one action of the DynamoDB API. With `keys`, the items are recognized; `whole` ones are compared with their entities. */
 export function execute(
   action: string,
   request: Request,
-  options: { keys?: string[]; signal?: AbortSignal } = {},
+  options: { keys?: string[]; whole?: boolean; signal?: AbortSignal } = {},
 ): Promise<Executed> {
-  return call("execute", { action, request, keys: options.keys }, options.signal);
+  return call("execute", { action, request, keys: options.keys, whole: options.whole }, options.signal);
 }
 
 /** The units that a response says it consumed; null if it does not say. */

@@ -327,6 +327,11 @@ function ItemRow({ row, top, view, data, selected, leftOut, leftOutOf, checked, 
       <span class="unseen">{entry.partition.map((each) => shortText(each)).join(" ")}</span>
       <div class="sort-cell">
         {onCheck && checked && <span class="check" aria-hidden="true">✓</span>}
+        {entry.findings.length > 0 && (
+          <span class="misfit-mark" role="img" aria-label={`Does not fit its model: ${entry.findings.join("; ")}`} title={`Does not fit its model:\n${entry.findings.join("\n")}`}>
+            ⚠
+          </span>
+        )}
         {keys.sort.length
           ? keys.sort.map((each) => (
               <KeyText key={each.name} table={table} value={item[each.name]} segments={entry.keys[each.name]} />

@@ -91,6 +91,11 @@ export function ItemsPage({ table }: { table: TableInfo }) {
       if (!item) setSelected(null);
       return;
     }
+    if (JSON.stringify(primaryKey(table, item)) !== id) {
+      again(); // it has moved to another key
+      setSelected(null);
+      return;
+    }
     shown.current?.replace(id, item);
     setWhole((now) => (now?.id === id ? { id, item, failure: null } : now));
     setSelected(shown.current?.entries.find((each) => each.id === id) ?? null);
@@ -108,7 +113,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
     <div class="items-page">
       <QueryBar view={view} onShow={show} onNew={() => setOpen("new")} writable={writable} />
       {checked.size > 0 && (
-        <BatchBar table={table} entries={[...checked.values()]} writable={writable} onClear={() => setChecked(new Map())} onChanged={() => { again(); void refreshTable(table.name); }} />
+        <BatchBar table={table} entries={[...checked.values()]} writable={writable} isPartial={projection !== "ALL"} onClear={() => setChecked(new Map())} onChanged={() => { again(); void refreshTable(table.name); }} />
       )}
       <div class="panes">
         <section class="pane" aria-label={view.index?.name ?? "Table"}>
