@@ -343,6 +343,11 @@ def test_keys_and_computed_fields_follow_what_is_typed(page):
     primary, index = empty["keys"]
     assert text(primary["parts"]) == {"PK": "CUSTOMER#{customer}", "SK": "ORDER#{placed}"}
     assert text(index["parts"]) == {"GSI1PK": "STATUS#OPEN", "GSI1SK": "PLACED#{placed}"}
+    some = draft(placed="2026-09-01T14:30:00+02:00", status=None)["keys"][1]["parts"]
+    assert text(some) == {
+        "GSI1PK": "STATUS#{status}",
+        "GSI1SK": "PLACED#2026-09-01T12:30:00.000000Z",
+    }
     more = draft(customer="ann", placed="2026-09-01T12:30:00Z", total="3", status="SENT", count="0")
     primary, index = more["keys"]
     item = Order.__schema__.primary.encode(order().__dict__)

@@ -114,7 +114,7 @@ export type Typed = string | boolean | null | Typed[] | { [name: string]: Typed 
 /** The input of a type (`isotone/workbench/typed_inputs.py`). */
 export interface Input {
   kind:
-    | "text" | "integer" | "decimal" | "float" | "boolean" | "choice" | "instant" | "date" | "time" | "duration" | "bytes"
+    | "text" | "integer" | "decimal" | "float" | "boolean" | "choice" | "instant" | "date" | "time" | "duration" | "bytes" | "id"
     | "list" | "set" | "map" | "tuple" | "record" | "raw";
   optional?: boolean;
   min?: string;

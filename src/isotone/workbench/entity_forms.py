@@ -311,11 +311,21 @@ def form_of(slot: Any) -> list[list[str | None]]:
 
 def _outline(slot: Any, known: Mapping[str, Any]) -> list[list[str | None]]:
     """A key attribute whose value is not known yet: its literals, and its components by value or name."""
+    places = {each.field.name: place for place, each in enumerate(slot.components)}
     return [
-        [text if name is None else _part(known.get(name), name), name]
+        [text if name is None else _part(slot, places[name], name, known.get(name)), name]
         for text, name in form_of(slot)
     ]
 
 
-def _part(value: Any, name: str) -> str:
-    return f"{{{name}}}" if value is None else str(getattr(value, "value", value))
+def _part(slot: Any, place: int, name: str, value: Any) -> str:
+    """A component as the key has it; its name if it has no value, or one that does not fit."""
+    if value is None:
+        return f"{{{name}}}"
+    if getattr(slot, "template", None) is None:
+        return str(next(iter(slot.field.encode(value).values())))
+    try:
+        text: str = slot.template.codecs[place].encode(slot.to_codec(place, value))
+    except UsageError:
+        return f"{{{name}}}"
+    return text

@@ -207,7 +207,7 @@ _SCALARS: Final[dict[type, TypedInput]] = {
     date: TypedInput({"kind": "date"}, date.isoformat, _same),
     time: TypedInput({"kind": "time"}, time.isoformat, _same),
     timedelta: TypedInput({"kind": "duration"}, duration_text, _duration),
-    UUID: TypedInput({"kind": "text"}, str, _same),
+    UUID: TypedInput({"kind": "id"}, str, _same),
 }
 
 

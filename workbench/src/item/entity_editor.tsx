@@ -61,7 +61,7 @@ export function EntityEditor({ table, entity, item, form, given, onSaved, onThei
       {refusal && isChanged && (
         <Conflict table={table} entity={entity} refusal={refusal} began={form} mine={mine} saving={saving} onMine={(now) => void send(mine, now)} onTheirs={onTheirs} />
       )}
-      {refusal && !isChanged && (
+      {refusal && !isChanged && !Object.keys(refusal.fields).length && (
         <div class="failure refusal" role="alert">
           <strong>Not saved</strong>
           <p>{refusal.message}</p>

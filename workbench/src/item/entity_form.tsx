@@ -9,7 +9,7 @@ import { Failure } from "../shell/messages";
 import { own, plural } from "../values";
 import { givenFields, readDraft, type Draft, type DraftKey, type Form, type Values } from "./edit_calls";
 import { NameFaults, useNameFaults } from "./name_input";
-import { boundsOf, hasInstant, isPlain, TypedField, typedText, wrongTyped, ZoneChoice } from "./typed_field";
+import { boundsOf, hasInstant, isPlain, kindOf, TypedField, typedText, wrongTyped, ZoneChoice } from "./typed_field";
 import { faultOf } from "./value_editor";
 
 const PAUSE = 250; // milliseconds without typing after which the draft is asked for
@@ -86,9 +86,20 @@ export function EntityForm({ table, entity, item, form, given, saving, refused, 
   const wrong = fields.filter((each) => faultAt(each) !== null || wrongTyped(each.input, values[each.name] ?? null) !== null);
   const blocks = fields.some((each) => wrongTyped(each.input, values[each.name] ?? null) !== null) || names.fault !== null;
   const count = Object.keys(changed).length;
+  const rows = useRef<HTMLDivElement>(null);
+  // What was refused is shown, also if it is beyond the edge.
+  useEffect(() => {
+    const first = fields.find((each) => Object.hasOwn(refused, each.name));
+    if (first) rows.current?.querySelector(`[data-field="${CSS.escape(first.name)}"]`)?.scrollIntoView({ block: "nearest" });
+  }, [refused]);
+  useEffect(() => {
+    const first = fields.find((each) => isNew || !each.identifies) ?? fields[0];
+    if (first) rows.current?.querySelector<HTMLElement>(`[data-field="${CSS.escape(first.name)}"] :is(input, select, textarea)`)?.focus();
+  }, []);
   const submit = useRef(() => undefined as void);
   submit.current = () => {
     setTried(true);
+    if (wrong[0]) rows.current?.querySelector(`[data-field="${CSS.escape(wrong[0].name)}"]`)?.scrollIntoView({ block: "nearest" });
     if (blocks || saving) return;
     if (!isNew && !count) return onCancel();
     onSave(changed);
@@ -111,7 +122,7 @@ export function EntityForm({ table, entity, item, form, given, saving, refused, 
         later();
       }}
     >
-      <div class="inspected">
+      <div class="inspected" ref={rows}>
         <NameFaults.Provider value={names.tell}>
           {fields.some((each) => hasInstant(each.input)) && <ZoneChoice />}
           {fields.map((field) => (
@@ -200,7 +211,7 @@ export function FieldRow({ field, isChanged, value, before, fault, onChange }: R
   return (
     <div class={`edited field${isChanged ? " changed" : ""}`} data-field={field.name}>
       <div class="attribute-name">
-        <code>{field.name}</code> <small title={field.type}>{shortType(field.type)}</small>
+        <code>{field.name}</code> <small title={field.type}>{kindOf(field.input)}</small>
         {field.required && <span class="mark required">required</span>}
         {field.identifies && <span class="mark" title="The primary key is made from it">key</span>}
         {field.keys.length > 0 && !field.identifies && <span class="mark" title={`Keys that are made from it: ${field.keys.join(", ")}`}>index</span>}
@@ -227,12 +238,6 @@ export function FieldRow({ field, isChanged, value, before, fault, onChange }: R
       )}
     </div>
   );
-}
-
-/** The type without the names of modules. */
-function shortType(type: string): string {
-  const short = type.replace(/\b\w+\./g, "");
-  return short.length > 34 ? `${short.slice(0, 33)}…` : short;
 }
 
 function Keys({ table, keys }: { table: string; keys: DraftKey[] }) {

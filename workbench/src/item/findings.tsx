@@ -24,12 +24,16 @@ export function Findings({ findings, isEditable, working, onRepair, onEdit }: Pr
       <ul>
         {wrong.map((each) => (
           <li key={`${each.kind}${each.name}`}>
-            {each.name && <code>{each.name}</code>} {each.meaning}
-            {(each.found !== null || each.declared !== null) && (
+            {each.name && <code>{each.name}: </code>}
+            {each.meaning}
+            {each.found !== null && (
               <small>
-                {each.found !== null && <> has {each.found}</>}
-                {each.found !== null && each.declared !== null && ";"}
-                {each.declared !== null && <> should be {each.declared}</>}
+                stored: <code>{each.found}</code>
+              </small>
+            )}
+            {each.declared !== null && (
+              <small>
+                wanted: <code>{each.declared}</code>
               </small>
             )}
             {each.repair === null && <small> {each.advice}</small>}

@@ -166,8 +166,8 @@ export function Inspector({ table, entry, part, writable, kind = null, onClose, 
   return (
     <aside class="inspector" aria-label="Item">
       <header>
-        {beginning && <strong>New</strong>}
-        {tag ? <span class={`entity ${entityHue(table.name, tag)}`}>{tag}</span> : beginning && <strong>item</strong>}
+        {beginning && <strong>{tag ? "New" : "New item"}</strong>}
+        {tag && <span class={`entity ${entityHue(table.name, tag)}`}>{tag}</span>}
         {mode === "edit" && isRaw && <span class="mark">raw</span>}
         <span class="space" />
         {mode === "view" && entry && (

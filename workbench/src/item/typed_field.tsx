@@ -50,6 +50,23 @@ export function isPlain(input: Input): boolean {
   return !["list", "set", "map", "tuple", "record", "raw"].includes(input.kind);
 }
 
+const KINDS: Partial<Record<Input["kind"], string>> = {
+  integer: "whole number", decimal: "number", float: "number", boolean: "true or false", instant: "date and time",
+  raw: "any value",
+};
+
+/** A type in words, for people. */
+export function kindOf(input: Input): string {
+  const inner = input.item ? kindOf(input.item) : "";
+  const said =
+    input.kind === "choice" ? `one of ${input.choices?.length}`
+    : input.kind === "list" || input.kind === "set" ? `${input.kind} · ${inner}`
+    : input.kind === "map" ? `map · ${inner}`
+    : input.kind === "record" ? (input.of ?? "record")
+    : (KINDS[input.kind] ?? input.kind);
+  return input.optional ? `${said}, optional` : said;
+}
+
 /** What a number may be, in words; empty if it may be any. */
 export function boundsOf({ min, above, max, below, shortest, longest, pattern }: Input): string {
   const low = min ?? (above === undefined ? undefined : `more than ${above}`);
@@ -81,13 +98,13 @@ export function TypedField(props: Props) {
   if (value === null)
     return (
       <button type="button" class="link" onClick={() => onChange(emptyOf(input))}>
-        {input.optional ? "Set" : "Begin"} {label}
+        Set {label}
       </button>
     );
   return (
     <div class="typed-nested">
       <Nested {...props} />
-      {input.optional && (
+      {(input.optional || input.kind === "raw") && (
         <button type="button" class="link" onClick={() => onChange(null)}>
           Unset {label}
         </button>
