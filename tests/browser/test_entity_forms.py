@@ -342,7 +342,7 @@ def test_the_second_of_two_editors_is_told_with_both_versions(contexts, address,
     assert second.serious_faults() == []
     assert only(store).note == "theirs"
     press(second, "Save mine over theirs")
-    said(second, "Saved")
+    told.wait_for(state="hidden")
     assert (only(store).note, only(store).total, only(store).version) == ("mine", 1, 3)
     # The first one still shows what it saved; its next change is refused, too.
     press(first, "Edit")
@@ -351,7 +351,7 @@ def test_the_second_of_two_editors_is_told_with_both_versions(contexts, address,
     told = first.page.get_by_role("alertdialog", name="Somebody else changed it")
     told.get_by_text("not those that they changed").wait_for()
     press(first, "Save mine, too")
-    said(first, "Saved")
+    told.wait_for(state="hidden")
     found = only(store)
     assert (found.note, found.count, found.version) == ("mine", 3, 4)
     press(second, "Edit")

@@ -1,5 +1,7 @@
 /** The calls of the Python side (`isotone/workbench/calls.py`), with their types. */
 
+import { Store } from "./store";
+
 export type AttributeType = "S" | "N" | "B" | "BOOL" | "NULL" | "SS" | "NS" | "BS" | "L" | "M";
 /** A value in DynamoDB JSON: `{"S": "text"}`. */
 export type AttributeValue = { [type: string]: unknown };
@@ -196,6 +198,9 @@ export class CallError extends Error {
   }
 }
 
+/** Whether the workbench's server has answered the last call. */
+export const reachable = new Store(true);
+
 /** Calls `api/NAME`. Raises `CallError`. */
 export async function call<T>(name: string, given: object = {}, signal?: AbortSignal): Promise<T> {
   let answer: Record<string, unknown>;
@@ -207,8 +212,10 @@ export async function call<T>(name: string, given: object = {}, signal?: AbortSi
       signal: signal ?? null,
     });
     answer = (await response.json()) as Record<string, unknown>;
+    reachable.set(true);
   } catch (error) {
     if (signal?.aborted) throw error;
+    reachable.set(false);
     throw new CallError("Disconnected", "The workbench's server does not answer. Is it still running?");
   }
   const failure = (answer["error"] ?? answer["__type"]) as Record<string, string> | string | undefined;

@@ -62,7 +62,7 @@ export interface Totals {
 
 export class CollectionWindow {
   slots: Slot[] = [];
-  columns = new Columns();
+  readonly columns: Columns;
   atStart: boolean;
   atEnd = false;
   loading: "before" | "after" | null = null;
@@ -86,6 +86,7 @@ export class CollectionWindow {
   ) {
     this.atStart = !(view.start && view.partition);
     this.attributes = keyNames(view.table);
+    this.columns = new Columns(view.table.name);
   }
 
   close(): void {
@@ -206,6 +207,15 @@ export class CollectionWindow {
       const index = this.slots.indexOf(slot);
       Object.assign(slot, layOut(slot.entries, this.slots[index - 1]?.last ?? null, this.columns));
     }
+    this.changed();
+  }
+
+  /** Lays everything out again, for rows of another height. */
+  layOutAgain(itemHeight: number): void {
+    if (itemHeight === this.columns.itemHeight) return;
+    this.columns.itemHeight = itemHeight;
+    for (const [place, slot] of this.slots.entries())
+      if (slot.entries) Object.assign(slot, layOut(slot.entries, this.slots[place - 1]?.last ?? null, this.columns));
     this.changed();
   }
 

@@ -22,6 +22,17 @@ export function ItemsPage({ table }: { table: TableInfo }) {
   const beside = table.indexes.find((each) => each.name === query["beside"]) ?? null;
   const [selected, setSelected] = useState<Entry | null>(null);
   const [open, setOpen] = useState<"item" | "new" | null>(null);
+  const [kind, setKind] = useState<string | null>(null); // of a new item
+  const create = (name: string | null) => {
+    setKind(name);
+    setOpen("new");
+  };
+  const wanted = query["new"];
+  useEffect(() => {
+    if (!wanted) return;
+    if (writable) create(wanted);
+    change({ new: "" }, { replace: true });
+  }, [wanted]);
   const [checked, setChecked] = useState<Map<string, Entry>>(new Map());
   const [version, setVersion] = useState(0);
   const [totals, setTotals] = useState<Totals | null>(null);
@@ -66,7 +77,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
   useShortcuts(
     [
       { keys: ["r"], title: "Read again", run: again },
-      { keys: ["n"], title: "New item", run: () => writable && setOpen("new") },
+      { keys: ["n"], title: "New item", run: () => writable && create(null) },
       { keys: ["x"], title: "Select the item, for several at once", run: () => selected && check(selected, !checked.has(selected.id)) },
       {
         keys: ["Escape"],
@@ -111,7 +122,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
 
   return (
     <div class="items-page">
-      <QueryBar view={view} onShow={show} onNew={() => setOpen("new")} writable={writable} />
+      <QueryBar view={view} onShow={show} onNew={() => create(null)} writable={writable} />
       {checked.size > 0 && (
         <BatchBar table={table} entries={[...checked.values()]} writable={writable} isPartial={projection !== "ALL"} onClear={() => setChecked(new Map())} onChanged={() => { again(); void refreshTable(table.name); }} />
       )}
@@ -146,9 +157,10 @@ export function ItemsPage({ table }: { table: TableInfo }) {
         )}
         {(open === "new" || (open === "item" && selected)) && (
           <Inspector
-            key={open === "new" ? "new" : selected!.id}
+            key={open === "new" ? `new ${kind}` : selected!.id}
             table={table}
             entry={open === "new" ? null : entry}
+            kind={open === "new" ? kind : null}
             part={open === "new" ? null : part}
             writable={writable}
             onClose={() => setOpen(null)}
