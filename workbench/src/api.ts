@@ -53,6 +53,8 @@ export interface Session {
   writable: boolean;
   version: string;
   models: string[];
+  /** The name of the file of saved queries; null if the browser keeps them. */
+  queries: string | null;
   /** The name of the workload that can be simulated. */
   workload: string | null;
   /** Whether there is a guided tour. */

@@ -23,6 +23,7 @@
         snapshot_taking   how they are taken
         comparison        what differs, in order, in a file of its own
         restoring         writes, each on the condition that nobody else has written
+    saved_queries the saved queries of a team, in a file
     simulations   what a workload does at its real size
     code          a request as code: Isotone, boto3, JavaScript, command line
 

@@ -27,6 +27,7 @@ from isotone.workbench.recognition import (
     Recognition,
     recognize_without_model,
 )
+from isotone.workbench.saved_queries import SavedQueries
 from isotone.workbench.server_pages import server_page
 from isotone.workbench.simulations import Simulations
 from isotone.workbench.snapshots import Snapshots
@@ -70,6 +71,7 @@ class WorkbenchCalls:
             "server_page": self.server_page,
             "simulation": Simulations(source.workload).simulation,
             **Editing(source.backend, source.tables, self._access).calls,
+            **SavedQueries(source.queries).calls,
             **Transfers(source, self._access, self._recognition.forget).calls,
             **Snapshots(
                 source,
@@ -104,6 +106,7 @@ class WorkbenchCalls:
             "tour": bool(self._source.tour),
             "workload": None if self._source.workload is None else self._source.workload.name,
             "models": [table.name for table in self._source.tables],
+            "queries": None if self._source.queries is None else self._source.queries.name,
         }
 
     async def unlock(self, given: Mapping[str, Any]) -> Answer:

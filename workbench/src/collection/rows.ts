@@ -143,7 +143,7 @@ export class Columns {
   keyWidths(pane: number): { partition: number; sort: number } {
     const { widths } = arrangementOf(this.table, KEYS);
     return {
-      partition: widths["partition"] ?? Math.min(this.partition, Math.max(110, Math.round(pane * 0.2))),
+      partition: widths["partition"] ?? Math.min(this.partition, Math.max(120, Math.round(pane * 0.2))),
       sort: widths["sort"] ?? Math.min(this.sort, Math.max(150, Math.round(pane * 0.28))),
     };
   }
@@ -152,7 +152,7 @@ export class Columns {
   fit(partition: string[], sort: string[]): void {
     if (this.isFitted || !partition.length) return;
     this.isFitted = true;
-    this.partition = widthOf(partition, 130, 280);
+    this.partition = widthOf(partition, 150, 280);
     this.sort = widthOf(sort, 170, 340);
   }
 

@@ -124,6 +124,7 @@ export function EntityForm({ table, entity, item, form, given, saving, refused, 
     >
       <div class="inspected" ref={rows}>
         <NameFaults.Provider value={names.tell}>
+          <Keys table={table.name} keys={draft?.keys ?? []} />
           {fields.some((each) => hasInstant(each.input)) && <ZoneChoice />}
           {fields.map((field) => (
             <FieldRow
@@ -152,7 +153,6 @@ export function EntityForm({ table, entity, item, form, given, saving, refused, 
             </dl>
           </section>
         )}
-        <Keys table={table.name} keys={draft?.keys ?? []} />
         {failure && <Failure error={failure} />}
         <p class="raw-switch">
           <button type="button" class="link" onClick={onRaw}>
