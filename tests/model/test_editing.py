@@ -203,3 +203,43 @@ def test_items_of_no_entity_are_refused():
         schema_of_item(shop, {"PK": {"S": "_keys"}, "SK": {"S": "_keys"}, "_type": {"S": "_keys"}})
     with pytest.raises(UsageError, match="of no entity"):
         schema_of_item(shop, {"PK": {"S": "X"}, "SK": {"S": "X"}})
+
+
+def test_an_item_under_its_previous_key_is_edited_where_it_is(database, store):
+    tables = [Table("old"), Table("old")]
+
+    class Before(Entity, table=tables[0], tag="Issue"):
+        repo: Attr[str] = field()
+        title: Attr[str] = field(default="")
+        primary = Key("REPO", repo).sort("ISSUE")
+
+    class During(Entity, table=tables[1], tag="Issue"):
+        repo: Attr[str] = field()
+        title: Attr[str] = field(default="")
+        primary = Key("R", repo).sort("ISSUE").was(Key("REPO", repo).sort("ISSUE"))
+
+    store.create_tables(tables[0])
+    store.put(Before(repo="a"))
+    later = isotone.connect(database)
+    (seen,) = [each for each in _scanned(database, "old") if each["_type"] == {"S": "Issue"}]
+    after = edit_item(later, tables[1], seen, {"title": "x"})
+    assert after["PK"] == {"S": "R#a"}
+    assert [each for each in _scanned(database, "old") if each["_type"] == {"S": "Issue"}] == [
+        after
+    ]
+    assert edit_item(later, tables[1], after, {"title": "y"})["title"] == {"S": "y"}
+    store.put(Before(repo="b"))
+    repaired = repair_item(later, tables[1], _scanned_one(database, "old", "REPO#b"))
+    assert repaired["PK"] == {"S": "R#b"}
+    store.put(Before(repo="c"))
+    delete_item(later, tables[1], _scanned_one(database, "old", "REPO#c"))
+    assert len([each for each in _scanned(database, "old") if each["_type"] == {"S": "Issue"}]) == 2
+
+
+def _scanned(database, table):
+    return database.execute("Scan", {"TableName": table})["Items"]
+
+
+def _scanned_one(database, table, key):
+    (found,) = [each for each in _scanned(database, table) if each["PK"] == {"S": key}]
+    return found

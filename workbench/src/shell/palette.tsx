@@ -2,6 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
+import { withBeside } from "../query/side_pane";
 import { go, route } from "../router";
 import { loadModel, models, refreshTables, session, tables, unlock } from "../session";
 import { useStore } from "../store";
@@ -36,7 +37,10 @@ export function Palette({ onClose }: { onClose: () => void }) {
     if (table)
       for (const view of TABLE_VIEWS)
         listed.push({ title: view.title, group: table, hint: view.shortcut, run: () => go(["t", table, view.name]) });
+    if (table) listed.push({ title: `Save ${table} as a file`, group: "Command", run: () => go(["t", table, "files"]) });
     for (const each of all ?? []) {
+      if (table && (path[2] ?? "items") === "items" && each.name !== table)
+        listed.push({ title: `${each.name} beside ${table}`, group: "Beside", run: () => withBeside(each.name) });
       listed.push({ title: each.name, group: "Table", hint: `${count(each.items ?? 0)} items`, run: () => go(["t", each.name, "items"]) });
       for (const index of each.indexes ?? [])
         listed.push({

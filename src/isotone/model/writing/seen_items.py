@@ -56,6 +56,10 @@ class _AsSeen(Write[Any]):
         self.saw(item)
 
     @property
+    def keys_to_migrate(self) -> tuple[Item, ...]:
+        return ()  # it is written where it was seen, also under a previous key
+
+    @property
     def entity_key(self) -> EntityKey[Any]:
         return EntityKey(self.schema.entity, **self._identity)
 

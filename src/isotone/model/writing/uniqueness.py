@@ -163,7 +163,9 @@ def _taken(schema: EntitySchema, field: Attr[Any], values: Mapping[str, Any]) ->
             return None
         # An item that is not a marker has no owner, but occupies the marker's key.
         stored = marker.get(OWNER_ATTRIBUTE, {}).get("M") or key_in(schema, marker)
-        names = [each.name for each in schema.table.keys.attributes]  # engines order maps as they like
+        names = [
+            each.name for each in schema.table.keys.attributes
+        ]  # engines order maps as they like
         owner = item_from_wire({name: stored[name] for name in names if name in stored})
         value = values[field.name]
         within = "".join(
