@@ -125,7 +125,9 @@ export function ItemsPage({ table }: { table: TableInfo }) {
   const select = (entry: Entry | null, of: TableInfo | null = null) => {
     setOther(of);
     setSelected(entry);
-    setOpen((now) => (entry && (now === "item" || matchMedia("(min-width: 1101px)").matches) ? "item" : now));
+    // A table beside would move away under a double click, if the first one made room for the item.
+    const hasRoom = of === null && matchMedia("(min-width: 1101px)").matches;
+    setOpen((now) => (entry && (now === "item" || hasRoom) ? "item" : now));
   };
   const openItem = (entry: Entry, of: TableInfo | null = null) => {
     setOther(of);

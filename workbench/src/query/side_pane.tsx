@@ -57,8 +57,8 @@ export function SidePane({ beside, version, selected, onChange, onSelect, onOpen
   }, [beside.table, listed === undefined]);
   const view = table && fromQuery(table, beside.query);
   return (
-    <section class="pane side" aria-label={beside.table}>
-      <header class="side-head">
+    <section class="pane other-table" aria-label={beside.table}>
+      <header class="other-head">
         <strong>{beside.table}</strong>
         {view && <Choice key={JSON.stringify(beside)} view={view} onShow={(next) => onChange({ table: beside.table, query: toQuery(next) })} />}
         <span class="space" />
@@ -84,7 +84,7 @@ function Choice({ view, onShow }: { view: View; onShow: (view: View) => void }) 
   const [texts, setTexts] = useState(() => keys.partition.map((_, place) => textOf(view.partition?.[place])));
   return (
     <form
-      class="side-choice"
+      class="other-choice"
       onSubmit={(event) => {
         event.preventDefault();
         const isWhole = texts.every((each) => each !== "");
