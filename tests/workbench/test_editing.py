@@ -183,6 +183,12 @@ def test_what_is_missing_is_refused(page):
     assert refused["fields"] == dict.fromkeys(("placed", "total", "invoice"), "is missing")
 
 
+def test_a_value_that_must_be_there_cannot_be_removed(page, database, store):
+    store.put(order())
+    refused = save(page, only(database), total=None, count=None)["refused"]
+    assert refused["fields"] == {"total": "is missing", "count": "is missing"}
+
+
 def test_a_unique_value_is_held(page, database, store):
     store.put(order())
     refused = create(page, "Order", {**full(), "invoice": "I-1"})["refused"]

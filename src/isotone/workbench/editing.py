@@ -84,10 +84,9 @@ class Editing:
         schema = schema_of_item(table, item)
         findings = item_findings(self._store, table, item)
         return {
-            **entity_forms.values_of(schema, item),
             **entity_forms.draft(schema, {}, item),
+            **entity_forms.values_of(schema, item),  # whose faults are those of what is stored
             "findings": [entity_forms.finding_described(each) for each in findings],
-            "faults": entity_forms.values_of(schema, item)["faults"],
         }
 
     def _draft(self, table: Table, given: Given) -> Answer:

@@ -189,6 +189,9 @@ def _read_each(
         field = schema.fields.get(name)
         if field is None:
             raise UsageError(f"{schema.tag} has no field {name!r}")
+        if given is None and not schema.is_optional(field):
+            faults[name] = "is missing"
+            continue
         try:
             value = None if given is None else input_of(field).read(given)
             values[name] = _as_read_back(field, schema.validator.one(name, value))

@@ -1,4 +1,4 @@
-/** Edits or creates one entity through its model: the form, refusals beside their fields, and what somebody else did meanwhile. */
+/** Edits or creates one entity through its model: the form, what is refused, and what somebody else did meanwhile. */
 
 import { useState } from "preact/hooks";
 

@@ -15,6 +15,8 @@ interface Props {
 export function Findings({ findings, isEditable, working, onRepair, onEdit }: Props) {
   const wrong = findings.filter((each) => !each.notice);
   if (!wrong.length) return null;
+  // What nobody can know is not written again.
+  const isUnknown = wrong.some((each) => ["wrong_tag", "newer_version", "upgrade_failed"].includes(each.kind));
   const needsForm = wrong.some((each) => each.repair === "field");
   const written = wrong.filter((each) => each.repair === "write");
   const removed = wrong.filter((each) => each.repair === "remove").map((each) => each.name!);
@@ -41,17 +43,17 @@ export function Findings({ findings, isEditable, working, onRepair, onEdit }: Pr
         ))}
       </ul>
       <div class="actions">
-        {needsForm && (
+        {needsForm && !isUnknown && (
           <button disabled={!isEditable} onClick={onEdit}>
             Correct it in the form
           </button>
         )}
-        {!needsForm && written.length > 0 && (
+        {!needsForm && !isUnknown && written.length > 0 && (
           <button class="primary" disabled={!isEditable || working} onClick={() => onRepair([])} title="Writes the item as its entity would write it now">
             Repair
           </button>
         )}
-        {!needsForm && removed.length > 0 && (
+        {!needsForm && !isUnknown && removed.length > 0 && (
           <button class="danger" disabled={!isEditable || working} onClick={() => onRepair(removed)}>
             {written.length ? "Repair, and remove" : "Remove"} {removed.join(", ")}
           </button>

@@ -204,7 +204,7 @@ function InstantInput({ shared, value, onText }: { shared: object; value: string
         <input
           {...shared}
           type="datetime-local"
-          step={/:\d\d[:.]/.test(wall.slice(13)) ? "0.001" : "60"}
+          step={wall.includes(".") ? "0.001" : "1"}
           value={wall}
           onInput={(event) => {
             const next = event.currentTarget.value;
