@@ -201,6 +201,7 @@ def test_the_palette_finds_entities_and_access_patterns(bench):
     bench.page.keyboard.press("Enter")
     bench.page.get_by_role("form", name="Order.open").wait_for()
     assert "index=GSI1" in bench.page.url
+    bench.until("document.activeElement.getAttribute('aria-label') === 'status'")
     bench.page.keyboard.press("Control+k")
     bench.page.keyboard.type("customer")
     bench.page.locator("#palette-list li").first.get_by_text("Entity").wait_for()

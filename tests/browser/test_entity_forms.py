@@ -310,9 +310,14 @@ def test_what_is_refused_stands_beside_its_field(bench, store):
     assert bench.serious_faults() == []
     fill(bench, "invoice", "I-9")
     assert not fault.is_visible()
+    bench.page.keyboard.press("Escape")  # leaves the field, and loses nothing
+    bench.page.locator(".entity-form [data-field=invoice] textarea").press("Shift+Tab")
     bench.page.keyboard.press("Control+Enter")
     said(bench, "Saved")
     assert {each.invoice for each in store.scan(Order.primary.scan())} == {"I-1", "I-9"}
+    edit(bench, "I-9")
+    bench.page.keyboard.press("Escape")  # nothing was typed
+    bench.page.locator(".entity-form").wait_for(state="hidden")
 
 
 # Two editors

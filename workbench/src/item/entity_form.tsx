@@ -116,6 +116,12 @@ export function EntityForm({ table, entity, item, form, given, saving, refused, 
         later();
       }}
       onKeyDown={(event) => {
+        if (event.key === "Escape") {
+          event.preventDefault();
+          if (!count) onCancel(); // what was typed is not lost by a key
+          else if (event.target instanceof HTMLElement) event.target.blur();
+          return;
+        }
         if (event.key !== "Enter" || !(event.metaKey || event.ctrlKey)) return;
         event.preventDefault();
         if (event.target instanceof HTMLElement) event.target.blur();
