@@ -833,6 +833,7 @@ def edit_without_the_model(bench: Workbench, database: isotone.Database) -> None
 
     def edit(label: str, text: str) -> None:
         page.keyboard.press("i")
+        page.get_by_role("button", name="Edit its raw attributes instead").click()
         page.get_by_label(label, exact=True).fill(text)
         page.keyboard.press("Control+Enter")
 

@@ -478,3 +478,68 @@ def test_structures_are_shown_as_what_they_are_while_they_change(bench, database
         bench.open("#/structures/queue/queues/nothing")
         bench.page.get_by_text("Nothing of this name is there now").wait_for()
         assert bench.page.evaluate("window.hacked") is None
+
+
+def test_several_tables_stand_side_by_side(bench, database):
+    bench.open("#/t/Words/items")
+    bench.wait_for_items(7)
+    for text in ("Scores beside", "GitHub beside"):
+        bench.page.keyboard.press("Control+k")
+        bench.page.keyboard.type(text)
+        bench.page.keyboard.press("Enter")
+    scores = bench.page.get_by_role("region", name="Scores")
+    github = bench.page.get_by_role("region", name="GitHub")
+    scores.locator(".row.item").nth(7).wait_for()
+    github.get_by_label("pk of GitHub").fill("REPO#ann#notes")
+    github.get_by_role("button", name="Query").click()
+    bench.until("decodeURIComponent(location.hash).includes('REPO#ann#notes')")
+    bench.settle()
+    assert github.locator(".row.item").count() == 13
+    assert bench.serious_faults() == []
+    scores.locator(".row.item").first.dblclick()
+    bench.page.get_by_role("button", name="Edit").click()
+    before = database.execute("Scan", {"TableName": "Scores"})["Items"]
+    bench.page.get_by_role("button", name="Add an attribute").click()
+    bench.page.get_by_label("name1", exact=True).fill("beside")
+    bench.page.keyboard.press("Control+Enter")
+    bench.page.get_by_text("Saved").wait_for()
+    after = database.execute("Scan", {"TableName": "Scores"})["Items"]
+    assert [each for each in after if each not in before] == [
+        {**each, "name1": {"S": "beside"}} for each in before if each not in after
+    ]
+    bench.page.reload()
+    github.locator(".row.item").nth(12).wait_for()
+    bench.page.get_by_role("button", name="Close Scores").click()
+    bench.page.get_by_role("button", name="Close GitHub").click()
+    bench.until("!location.hash.includes('with=')")
+
+
+def test_saved_queries_of_a_team_are_in_a_file(chrome, database, tmp_path):
+    file = tmp_path / "queries.json"
+    pages = Pages(database, target=":memory:", queries=file)
+    with running_server(database, pages=pages) as url:
+        contexts = [chrome.new_context(), chrome.new_context()]
+        first, second = (Workbench(each.new_page(), url) for each in contexts)
+        first.open("#/t/GitHub/items?pk=%5B%22S%3AREPO%23ann%23notes%22%5D")
+        first.wait_for_items(5)
+        first.page.keyboard.press("h")
+        first.page.get_by_label("Name", exact=True).fill("the notes")
+        first.page.keyboard.press("Enter")
+        first.page.locator(".kept").get_by_text("the notes").wait_for()
+        assert '"name": "the notes"' in file.read_text()
+        second.open("#/t/Words/items")
+        second.wait_for_items(7)
+        second.page.keyboard.press("h")
+        second.page.get_by_role("link", name="the notes").click()
+        second.until("decodeURIComponent(location.hash).includes('REPO#ann#notes')")
+        second.page.keyboard.press("h")
+        second.page.get_by_role("button", name="Forget the notes").click()
+        second.page.get_by_role("link", name="the notes").wait_for(state="hidden")
+        assert file.read_text() == "[]\n"
+        file.write_text("no JSON")
+        first.page.keyboard.press("Escape")
+        first.page.keyboard.press("h")
+        first.page.get_by_text("is not a file of saved queries").wait_for()
+        for bench, context in zip((first, second), contexts, strict=True):
+            bench.check()
+            context.close()

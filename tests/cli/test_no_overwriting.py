@@ -100,6 +100,8 @@ WRITTEN: Final = {
     ("simulate", "plot"): "simulate load.toml --plot {}",
     ("verify", "resume"): "verify MODULE shop.db --resume {}",
     ("rewrite", "undo_log"): "rewrite MODULE:Order shop.db --yes --undo-log {}",
+    ("serve", "queries"): "serve shop.db --port BUSY --queries {}",
+    ("workbench", "queries"): "workbench shop.db --no-open --port BUSY --queries {}",
     ("serve", "audit_log"): "serve shop.db --port BUSY --audit-log {}",
     ("demo", "audit_log"): "demo shop.db --no-open --port BUSY --audit-log {}",
     ("user", "credentials"): "user add ann --credentials {}",

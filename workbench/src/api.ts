@@ -1,5 +1,7 @@
 /** The calls of the Python side (`isotone/workbench/calls.py`), with their types. */
 
+import { Store } from "./store";
+
 export type AttributeType = "S" | "N" | "B" | "BOOL" | "NULL" | "SS" | "NS" | "BS" | "L" | "M";
 /** A value in DynamoDB JSON: `{"S": "text"}`. */
 export type AttributeValue = { [type: string]: unknown };
@@ -51,6 +53,8 @@ export interface Session {
   writable: boolean;
   version: string;
   models: string[];
+  /** The name of the file of saved queries; null if the browser keeps them. */
+  queries: string | null;
   /** The name of the workload that can be simulated. */
   workload: string | null;
   /** Whether there is a guided tour. */
@@ -85,6 +89,8 @@ export interface Executed {
   milliseconds: number;
   recognized?: Recognized[] | null;
   legend?: Legend;
+  /** What `isotone verify` would find in each item, if a loaded model declares them. */
+  findings?: string[][];
 }
 /** The names of a table's model, in the order in which it declares them. */
 export interface Legend {
@@ -106,10 +112,50 @@ export interface Pattern {
   group: Parameter[];
   order: Parameter[];
 }
+/** What a form shows and sends of a value: texts, also of numbers and times, and lists and maps of them. */
+export type Typed = string | boolean | null | Typed[] | { [name: string]: Typed };
+
+/** The input of a type (`isotone/workbench/typed_inputs.py`). */
+export interface Input {
+  kind:
+    | "text" | "integer" | "decimal" | "float" | "boolean" | "choice" | "instant" | "date" | "time" | "duration" | "bytes" | "id"
+    | "list" | "set" | "map" | "tuple" | "record" | "raw";
+  optional?: boolean;
+  min?: string;
+  above?: string;
+  max?: string;
+  below?: string;
+  shortest?: number;
+  longest?: number;
+  pattern?: string;
+  choices?: string[];
+  item?: Input;
+  items?: Input[];
+  of?: string;
+  members?: (Input & { name: string; required: boolean })[];
+}
+export interface Field {
+  name: string;
+  attribute: string;
+  type: string;
+  input: Input;
+  required: boolean;
+  /** How the library sets it; null if people do. */
+  set_by: string | null;
+  /** Why it cannot be changed later; null if it can. */
+  fixed: string | null;
+  /** The keys that are made from it. */
+  keys: string[];
+  identifies: boolean;
+  unique: boolean;
+  about: string | null;
+  default: Typed;
+}
+
 export interface Entity {
   name: string;
   about: string;
-  fields: { name: string; attribute: string; type: string }[];
+  fields: Field[];
   patterns: Pattern[];
   raw_edits: RawEdits;
 }
@@ -154,6 +200,9 @@ export class CallError extends Error {
   }
 }
 
+/** Whether the workbench's server has answered the last call. */
+export const reachable = new Store(true);
+
 /** Calls `api/NAME`. Raises `CallError`. */
 export async function call<T>(name: string, given: object = {}, signal?: AbortSignal): Promise<T> {
   let answer: Record<string, unknown>;
@@ -165,8 +214,10 @@ export async function call<T>(name: string, given: object = {}, signal?: AbortSi
       signal: signal ?? null,
     });
     answer = (await response.json()) as Record<string, unknown>;
+    reachable.set(true);
   } catch (error) {
     if (signal?.aborted) throw error;
+    reachable.set(false);
     throw new CallError("Disconnected", "The workbench's server does not answer. Is it still running?");
   }
   const failure = (answer["error"] ?? answer["__type"]) as Record<string, string> | string | undefined;
@@ -175,13 +226,13 @@ export async function call<T>(name: string, given: object = {}, signal?: AbortSi
   return answer as T;
 }
 
-/** Sends one action of the DynamoDB API. With `keys`, the items are recognized. */
+/** Sends one action of the DynamoDB API. With `keys`, the items are recognized; `whole` ones are compared with their entities. */
 export function execute(
   action: string,
   request: Request,
-  options: { keys?: string[]; signal?: AbortSignal } = {},
+  options: { keys?: string[]; whole?: boolean; signal?: AbortSignal } = {},
 ): Promise<Executed> {
-  return call("execute", { action, request, keys: options.keys }, options.signal);
+  return call("execute", { action, request, keys: options.keys, whole: options.whole }, options.signal);
 }
 
 /** The units that a response says it consumed; null if it does not say. */

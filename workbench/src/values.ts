@@ -53,6 +53,17 @@ export function shortText(value: AttributeValue | undefined, most = 200): string
   }
 }
 
+const MOMENT = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)$/;
+
+/** A moment without its `T` and without what is finer than a second; null for another text. */
+export function shortMoment(text: string): string | null {
+  const found = MOMENT.exec(text);
+  if (!found) return null;
+  const [, day, minute, second = "", fraction = "", zone] = found;
+  const seconds = second === ":00" && /^(\.0+)?$/.test(fraction) ? "" : second;
+  return `${day} ${minute}${seconds}${zone}`;
+}
+
 function cut(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most)}…` : text;
 }

@@ -21,7 +21,7 @@ from isotone.cli.workbench import (
     HIGHEST_PORT,
     add_model,
     address_of,
-    check_model,
+    check_shown,
     open_page,
     workbench_of,
 )
@@ -288,8 +288,8 @@ def _serve(arguments: argparse.Namespace) -> int:
     from isotone.server.service_manager import notify
 
     nodes = _nodes(arguments.localnodes)
+    check_shown(arguments, file_of(arguments.file))
     prepare(arguments)
-    check_model(arguments.model, arguments.workload)
     path = arguments.file or MEMORY
     shows = not arguments.no_workbench and _may_show_pages(arguments)
 
@@ -380,6 +380,7 @@ def _pages(arguments: argparse.Namespace, database: Any) -> Pages:
         arguments.model,
         arguments.workload,
         snapshots=arguments.snapshots,
+        queries=arguments.queries,
     )
 
 

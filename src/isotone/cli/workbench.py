@@ -17,6 +17,7 @@ from isotone.cli import database
 from isotone.cli.modules import targets
 from isotone.cli.program import Command
 from isotone.errors import UnknownOperationException
+from isotone.output_paths import OutputPath, check_outputs
 
 if TYPE_CHECKING:
     from isotone.advisor.simulation import Workload
@@ -45,6 +46,12 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         help="keep the workbench's snapshots here; by default in FILE-snapshots, and those of a server in your folder for data",
     )
 
+    parser.add_argument(
+        "--queries",
+        metavar="FILE",
+        help="keep the workbench's saved queries in this JSON file, which a team can commit; by default each browser keeps its own",
+    )
+
 
 def workbench_of(
     backend: Backend,
@@ -53,6 +60,7 @@ def workbench_of(
     workload: str | None,
     *,
     snapshots: str | None = None,
+    queries: str | None = None,
     writable: bool = True,
     remote: bool = False,
     is_endpoint: bool = True,
@@ -69,13 +77,16 @@ def workbench_of(
         is_endpoint=is_endpoint,
         workload=_workload(workload),
         snapshots=snapshots,
+        queries=queries,
     )
 
 
-def check_model(model: str | None, workload: str | None) -> None:
-    """Check the model and the workload before a database is opened; raises `UsageError`."""
-    _tables(model)
-    _workload(workload)
+def check_shown(arguments: argparse.Namespace, file: str | None) -> None:
+    """Check the model, the workload and the file of queries before `file` is opened; raises `UsageError`."""
+    _tables(arguments.model)
+    _workload(arguments.workload)
+    if arguments.queries is not None:
+        check_outputs(OutputPath("--queries", arguments.queries), inputs={"FILE": file})
 
 
 def _workload(text: str | None) -> Workload | None:
@@ -130,8 +141,8 @@ def _run(arguments: argparse.Namespace) -> int:
         source = f"http://{source}"
     from isotone.server import check_options, serve
 
+    check_shown(arguments, None if remote else source)
     check_options(port=arguments.port)
-    check_model(arguments.model, arguments.workload)
     with database.connect(source) as backend:
         pages = workbench_of(
             backend,
@@ -139,6 +150,7 @@ def _run(arguments: argparse.Namespace) -> int:
             arguments.model,
             arguments.workload,
             snapshots=arguments.snapshots,
+            queries=arguments.queries,
             writable=arguments.read_write or not remote,
             remote=remote,
             is_endpoint=False,

@@ -14,10 +14,28 @@ from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.fields import Attr, computed, created, expires, field, updated, version
 from isotone.model.declaring.keys import Index, Key, desc, in_order, raw, since_epoch, written
 from isotone.model.declaring.table import Binary, Global, Local, Number, Table
-from isotone.model.declaring.wire_types import resolve_alias
+from isotone.model.declaring.wire_types import (
+    is_optional,
+    plain_type,
+    resolve_alias,
+    type_text,
+    wire_type,
+)
+from isotone.model.editing import (
+    create_item,
+    delete_item,
+    edit_item,
+    findings_without_reading,
+    item_after,
+    item_findings,
+    repair_item,
+    revert_item,
+    schema_of_item,
+)
 from isotone.model.engine_needs import EngineWarning, gaps_of, index_features
 from isotone.model.entity import Entity, upgrade
-from isotone.model.inspection import entity_of_item
+from isotone.model.finding_kinds import FINDING_KINDS
+from isotone.model.inspection import ItemFinding, entity_of_item
 from isotone.model.operation import Awaits, Composes, Host, M_co, Waits, iteration, operation
 from isotone.model.reading.access_patterns import Pattern
 from isotone.model.reading.cost import Stats, waste_of
@@ -41,6 +59,7 @@ from isotone.tables.batch_reads import Fetched
 from isotone.tables.steps import Batches, Call, Pause, Steps, capabilities_of
 
 __all__ = [
+    "FINDING_KINDS",
     "AsyncStore",
     "Attr",
     "Awaits",
@@ -67,6 +86,7 @@ __all__ = [
     "Host",
     "Index",
     "IndexProgress",
+    "ItemFinding",
     "Key",
     "Local",
     "M_co",
@@ -98,28 +118,40 @@ __all__ = [
     "capabilities_of",
     "computed",
     "connect",
+    "create_item",
     "created",
+    "delete_item",
     "desc",
+    "edit_item",
     "entity_of_item",
     "escape",
     "expires",
     "field",
+    "findings_without_reading",
     "full_jitter",
     "gaps_of",
     "in_order",
     "index_features",
+    "is_optional",
     "is_transient",
+    "item_after",
+    "item_findings",
     "items_to_read",
     "iteration",
     "merge",
     "number_of",
     "operation",
     "ordered_number",
+    "plain_type",
     "queries_for",
     "raw",
+    "repair_item",
     "resolve_alias",
+    "revert_item",
+    "schema_of_item",
     "since_epoch",
     "streams",
+    "type_text",
     "unescape",
     "updated",
     "upgrade",
@@ -127,5 +159,6 @@ __all__ = [
     "version",
     "warn_caller",
     "waste_of",
+    "wire_type",
     "written",
 ]

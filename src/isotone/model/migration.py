@@ -48,9 +48,8 @@ def migrate_keys(writes: Sequence[Write[Any]], clock: Clock) -> Steps[None]:
     """Migrate the items of writes to their current keys."""
     for write in writes:
         if write.schema.previous is not None:
-            for key in (write.key, write.target):
-                if key is not None:
-                    yield from migrate_key(write.schema, key, clock)
+            for key in write.keys_to_migrate:
+                yield from migrate_key(write.schema, key, clock)
 
 
 def migrate_key(schema: EntitySchema, key: Item, clock: Clock) -> Steps[None]:

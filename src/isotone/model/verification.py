@@ -35,7 +35,7 @@ from isotone.model.finding_kinds import FINDING_KINDS, HIDING_VALUES, Kind
 from isotone.model.inspection import Inspection, Inspector, ItemFinding
 from isotone.model.walking import Walk, WalkProgress, describe
 from isotone.model.writing import uniqueness
-from isotone.model.writing.write import schema_of
+from isotone.model.writing.write import key_in, schema_of
 from isotone.tables.batch_reads import fetch
 from isotone.tables.steps import Steps
 from isotone.text_table import aligned, cell, pluralized
@@ -509,18 +509,12 @@ class _Visiting:
         """The values whose markers belong to no item or another one, each with its marker if it exists."""
         keys = [uniqueness.marker_key(each.schema, each.text) for each in claims]
         markers = yield from self._fetch(keys)
+        now = self._clock.now()
         return [
             (claim, marker)
             for claim, marker in zip(claims, markers, strict=True)
-            if not self._owns(claim, marker)
+            if not _owns(claim, marker, now)
         ]
-
-    def _owns(self, claim: _Claim, marker: Item | None) -> bool:
-        return (
-            marker is not None
-            and marker.get(OWNER_ATTRIBUTE) == {"M": self._key(claim.item)}
-            and not self._has_expired(marker)
-        )
 
     def _has_expired(self, marker: Item) -> bool:
         return has_expired(marker.get(self._table.ttl), self._clock.now())
@@ -581,6 +575,34 @@ class _Visiting:
         return held.text in inspection.claims or any(
             finding.kind in HIDING_VALUES for finding in inspection.findings
         )
+
+
+def unclaimed_values(
+    table: Table, item: Item, inspection: Inspection, clock: Clock
+) -> Steps[list[ItemFinding]]:
+    """The findings about the unique values of one inspected item. Cost: a read for each value."""
+    schema = inspection.entity
+    if schema is None:
+        return []
+    claims = [_Claim(item, schema, text, field.name) for text, field in inspection.claims.items()]
+    keys = [uniqueness.marker_key(schema, each.text) for each in claims]
+    markers = yield from fetch(table.name, keys, consistent=True)
+    now = clock.now()
+    return [
+        _unclaimed(claim, marker)
+        for claim, marker in zip(claims, markers, strict=True)
+        if not _owns(claim, marker, now)
+    ]
+
+
+def _owns(claim: _Claim, marker: Item | None, now: float) -> bool:
+    """Whether a marker reserves a value for the item that has it."""
+    table = claim.schema.table
+    return (
+        marker is not None
+        and marker.get(OWNER_ATTRIBUTE) == {"M": key_in(claim.schema, claim.item)}
+        and not has_expired(marker.get(table.ttl), now)
+    )
 
 
 def _unclaimed(claim: _Claim, marker: Item | None) -> ItemFinding:

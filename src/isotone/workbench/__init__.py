@@ -6,6 +6,10 @@
     access        which actions write; safe mode
     recognition   which entity an item is, and the components of its keys
     patterns      the entities and access patterns of a model, described for forms
+    editing       items edited through their entities
+        entity_forms  an entity's fields and an item's values for a form; what typed values give
+        typed_inputs  an input for each type of a model
+    raw_edits     what an edit without the model breaks
     tables        the tables of an engine, with their indexes, counts and sizes
     stream_tail   the changes of a table as they happen
     structures    what tables hold as structures: ranks, boards, queues, feeds
@@ -19,6 +23,7 @@
         snapshot_taking   how they are taken
         comparison        what differs, in order, in a file of its own
         restoring         writes, each on the condition that nobody else has written
+    saved_queries the saved queries of a team, in a file
     simulations   what a workload does at its real size
     code          a request as code: Isotone, boto3, JavaScript, command line
 

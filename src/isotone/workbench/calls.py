@@ -20,12 +20,14 @@ from isotone.model import Store, connect
 from isotone.tables.threads import in_thread
 from isotone.workbench import code, patterns, stream_tail, structures, tables
 from isotone.workbench.access import WriteAccess, is_write
+from isotone.workbench.editing import Editing
 from isotone.workbench.recognition import (
     SAMPLE,
     SAMPLE_ELSEWHERE,
     Recognition,
     recognize_without_model,
 )
+from isotone.workbench.saved_queries import SavedQueries
 from isotone.workbench.server_pages import server_page
 from isotone.workbench.simulations import Simulations
 from isotone.workbench.snapshots import Snapshots
@@ -68,6 +70,8 @@ class WorkbenchCalls:
             "structure": self.structure,
             "server_page": self.server_page,
             "simulation": Simulations(source.workload).simulation,
+            **Editing(source.backend, source.tables, self._access).calls,
+            **SavedQueries(source.queries).calls,
             **Transfers(source, self._access, self._recognition.forget).calls,
             **Snapshots(
                 source,
@@ -102,6 +106,7 @@ class WorkbenchCalls:
             "tour": bool(self._source.tour),
             "workload": None if self._source.workload is None else self._source.workload.name,
             "models": [table.name for table in self._source.tables],
+            "queries": None if self._source.queries is None else self._source.queries.name,
         }
 
     async def unlock(self, given: Mapping[str, Any]) -> Answer:
@@ -128,7 +133,10 @@ class WorkbenchCalls:
     # Requests
 
     async def execute(self, given: Mapping[str, Any]) -> Answer:
-        """Any action of the API: `{"action", "request"}`. With `"keys": [attribute, …]`, items are recognized."""
+        """Any action of the API: `{"action", "request"}`. With `"keys": [attribute, …]`, items are recognized.
+
+        With `"whole"`, they have all their attributes, and are also compared with their entities.
+        """
         action, request = _text(given, "action"), given.get("request") or {}
         if not isinstance(request, dict):
             raise UsageError(f"the request of {action} must be a JSON object")
@@ -147,19 +155,31 @@ class WorkbenchCalls:
         items = response.get("Items")
         if attributes is not None and items is not None:
             name = given.get("table") or request.get("TableName")
-            found = await self._recognized(str(name), attributes, items, _ANSWER_WAIT)
+            are_whole = given.get("whole") is True
+            found = await self._recognized(
+                str(name), attributes, items, _ANSWER_WAIT, are_whole=are_whole
+            )
             answer |= {"recognized": None} if found is None else found
         return answer
 
     async def keys(self, given: Mapping[str, Any]) -> Answer:
-        """The entities and key parts of items: `{"table", "keys", "items"}`."""
+        """The entities and key parts of items: `{"table", "keys", "items", "whole"}`."""
         name, attributes, items = _text(given, "table"), given["keys"], given["items"]
-        return await self._recognized(name, attributes, items, None) or {}
+        are_whole = given.get("whole") is True
+        return await self._recognized(name, attributes, items, None, are_whole=are_whole) or {}
 
     async def _recognized(
-        self, table: str, attributes: list[str], items: list[Any], longest: float | None
+        self,
+        table: str,
+        attributes: list[str],
+        items: list[Any],
+        longest: float | None,
+        *,
+        are_whole: bool,
     ) -> Answer | None:
         """The recognized items, and the names in the model; None if the model is not ready in time.
+
+        `are_whole`: the items have all their attributes, so they are also compared with a loaded model.
 
         A failed inference (Scan may be denied) does not prevent callers from seeing items.
         """
@@ -172,7 +192,10 @@ class WorkbenchCalls:
                 return {"recognized": recognize_without_model(attributes, items)}
             inferring.result()
         found = await in_thread(self._recognition.recognize, table, attributes, items)
-        return {"recognized": found, "legend": self._recognition.legend(table)}
+        answer = {"recognized": found, "legend": self._recognition.legend(table)}
+        if are_whole and self._recognition.is_loaded(table):
+            answer["findings"] = await in_thread(self._recognition.findings, table, items)
+        return answer
 
     def _infer(self, table: str) -> asyncio.Future[Any]:
         """Start inferring a table's model, once."""

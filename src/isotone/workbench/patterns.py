@@ -10,7 +10,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from isotone.errors import UsageError
 from isotone.model import EntitySchema, Table
-from isotone.workbench import raw_edits
+from isotone.workbench import entity_forms, raw_edits
+from isotone.workbench.entity_forms import form_of
 
 _COMPARISONS: Final = {
     "==": operator.eq,
@@ -34,10 +35,7 @@ def _entity(schema: EntitySchema) -> dict[str, Any]:
     return {
         "name": schema.tag,
         "about": (schema.entity.__doc__ or "").strip().partition("\n")[0],
-        "fields": [
-            {"name": name, "attribute": field.attribute, "type": _type(field.annotation)}
-            for name, field in schema.fields.items()
-        ],
+        "fields": entity_forms.described(schema),
         "patterns": [_pattern(schema, key) for key in schema.keys.values()],
         "raw_edits": raw_edits.described(schema),
     }
@@ -50,25 +48,10 @@ def _pattern(schema: EntitySchema, key: Any) -> dict[str, Any]:
         "name": key.name,
         "index": key.index,
         "sparse": key.when is not None,
-        "form": {slot.attribute.name: _form(slot) for slot in key.slots},
+        "form": {slot.attribute.name: form_of(slot) for slot in key.slots},
         "group": [_parameter(schema, each) for each in groups],
         "order": [_parameter(schema, each) for each in order],
     }
-
-
-def _form(slot: Any) -> list[list[str | None]]:
-    """The parts of a key attribute: literals, and the names of components."""
-    template = getattr(slot, "template", None)
-    if template is None:
-        return [[f"{{{slot.field.name}}}", slot.field.name]]
-    parts: list[list[str | None]] = []
-    for place, literal in enumerate(template.literals):
-        if literal:
-            parts.append([literal, None])
-        if place < len(slot.components):
-            name = slot.components[place].field.name
-            parts.append([f"{{{name}}}", name])
-    return parts
 
 
 def _parameter(schema: EntitySchema, component: Any) -> dict[str, Any]:

@@ -7,12 +7,21 @@ keys. So a key is always parsed by the codecs that would write it. A key of unkn
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from isotone.errors import MalformedKey
 from isotone.inference import Inferred, infer
-from isotone.model import EntitySchema, Store, Table, entity_of_item
+from isotone.model import (
+    FINDING_KINDS,
+    EntitySchema,
+    ItemFinding,
+    Store,
+    Table,
+    entity_of_item,
+    findings_without_reading,
+)
 
 SAMPLE: Final = 1_000
 SAMPLE_ELSEWHERE: Final = 300  # items; few, because an engine elsewhere may charge for them
@@ -101,6 +110,19 @@ class Recognition:
         """The entity of each item, and the parts of these key attributes."""
         model = self.model_of(table)
         return [recognized(model, attributes, item) for item in items]
+
+    def findings(self, table: str, items: Sequence[Any]) -> list[list[str]]:
+        """What is wrong with each whole item, as the loaded model declares it; without one, nothing is known."""
+        model = self._loaded.get(table)
+        if model is None:
+            return [[] for _ in items]
+        found = findings_without_reading(model, items, time.time())
+        return [list(map(_in_words, wrong)) for wrong in found]
+
+
+def _in_words(finding: ItemFinding) -> str:
+    what = FINDING_KINDS[finding.kind].meaning
+    return what if finding.name is None else f"{finding.name}: {what}"
 
 
 def recognize_without_model(attributes: Sequence[str], items: Sequence[Any]) -> list[Any]:

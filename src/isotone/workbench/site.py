@@ -75,7 +75,8 @@ class Workbench:
     unlocks them. `tables` are those of a loaded model. `is_endpoint` tells whether the same server answers the API of the engine:
     then code that is copied connects to it. `tour` has the calls of a guided tour,
     with which the page then begins. `workload` is simulated when the page asks for it. `snapshots` is the folder of its
-    snapshots, by default one beside a file, or in the user's folder for data.
+    snapshots, by default one beside a file, or in the user's folder for data. `queries` is the file of its saved
+    queries; without it, the browser keeps them.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Workbench:
         tour: Mapping[str, Call] | None = None,
         workload: Workload | None = None,
         snapshots: str | PathLike[str] | None = None,
+        queries: str | PathLike[str] | None = None,
     ) -> None:
         self._source = Source(
             backend,
@@ -101,6 +103,7 @@ class Workbench:
             tour or {},
             workload,
             None if snapshots is None else Path(snapshots).absolute(),
+            None if queries is None else Path(queries).absolute(),
         )
         self._files: dict[str, Path] = {}
         self._loading: asyncio.Future[WorkbenchCalls] | None = None

@@ -21,7 +21,8 @@ class Source(NamedTuple):
     """An engine. `tables` are those of a loaded model; `remote` engines may charge, and may be shared.
 
     `is_endpoint`: the page's server also has the engine's API. `tour` has the calls of a guided tour, if there is one.
-    `workload` is the workload that the page simulates. `snapshots` is the folder of its snapshots, if not the default.
+    `workload` is the workload that the page simulates. `snapshots` is the folder of its snapshots, if not the default;
+    `queries` the file of its saved queries, if they are not kept in the browser.
     """
 
     backend: Backend
@@ -33,3 +34,4 @@ class Source(NamedTuple):
     tour: Mapping[str, Call]
     workload: Workload | None
     snapshots: Path | None = None
+    queries: Path | None = None

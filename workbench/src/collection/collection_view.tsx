@@ -6,11 +6,16 @@ import type { IndexInfo } from "../api";
 import { useShortcuts } from "../shortcuts";
 import { keysOf, toQuery, type View } from "../query/view";
 import { href } from "../router";
-import { count, own, plural, shortText, typed } from "../values";
+import { useStore } from "../store";
+import { count, own, plural, shortMoment, shortText, typed } from "../values";
 import { Failure } from "../shell/messages";
+import { arrangements, KEYS, move as moveColumn, resize } from "./column_settings";
+import { ColumnsDialog } from "./columns_dialog";
+import { Handle } from "./handle";
 import { entityHue } from "./hues";
 import { KeyText } from "./key_text";
-import type { Row } from "./rows";
+import { ITEM, STACKED, type Row } from "./rows";
+import { next as nextSorting, sortedSlot, type Sorting } from "./sorting";
 import { CollectionWindow, type Entry, type Slot, type Totals } from "./window";
 
 const OVERSCAN = 400; // pixels beyond the visible ones that are drawn
@@ -48,7 +53,10 @@ interface Block {
 export function CollectionView(props: Props) {
   const { view, selected, onSelect, onOpen, compareWith = null, version = 0 } = props;
   const scroller = useRef<HTMLDivElement>(null);
-  const [, redraw] = useState(0);
+  const [drawn, redraw] = useState(0);
+  const [sorting, setSorting] = useState<Sorting | null>(null);
+  const [arranging, setArranging] = useState(false);
+  const arranged = useStore(arrangements);
   const [shown, setShown] = useState({ top: 0, height: 900, width: 1200 });
   const address = JSON.stringify(toQuery(view)) + view.table.name;
 
@@ -58,6 +66,9 @@ export function CollectionView(props: Props) {
     made.columns.hide([...keys.partition, ...keys.sort].map((each) => each.name));
     return made;
   }, [address, version]);
+
+  useMemo(() => data.columns.arrange(), [data, arranged]);
+  useEffect(() => setSorting(null), [address]);
 
   useEffect(() => {
     void data.loadAfter();
@@ -86,9 +97,11 @@ export function CollectionView(props: Props) {
   });
 
   const stacked = shown.width < 560;
+  useLayoutEffect(() => data.layOutAgain(stacked ? STACKED : ITEM), [data, stacked]);
+  const slots = useMemo(() => (sorting ? [sortedSlot(data.slots, data.columns, sorting)] : data.slots), [data, data.slots, drawn, sorting, stacked]);
   const placed: Placed[] = [];
   let height = 0;
-  for (const slot of data.slots) {
+  for (const slot of slots) {
     placed.push({ slot, top: height });
     height += slot.height;
   }
@@ -107,7 +120,7 @@ export function CollectionView(props: Props) {
     if (data.paused !== "before" && shown.top < AHEAD && (data.slots.length || data.atEnd)) void data.loadBefore();
   });
 
-  const entries = data.entries;
+  const entries = slots.flatMap((slot) => slot.entries ?? []);
   const place = entries.findIndex((each) => each.id === selected);
   const move = (step: number) => {
     const next = entries[Math.max(0, Math.min(entries.length - 1, place < 0 ? 0 : place + step))];
@@ -135,6 +148,7 @@ export function CollectionView(props: Props) {
           { keys: ["j", "ArrowDown"], title: "Next item", run: () => move(1) },
           { keys: ["k", "ArrowUp"], title: "Previous item", run: () => move(-1) },
           { keys: ["Enter"], title: "Open the item", run: () => current && onOpen(current) },
+          { keys: ["o"], title: "Arrange the columns, sort", run: () => setArranging(true) },
           { keys: ["PageDown"], title: "Down a screen", run: () => scroller.current?.scrollBy(0, shown.height - 60) },
           { keys: ["PageUp"], title: "Up a screen", run: () => scroller.current?.scrollBy(0, 60 - shown.height) },
           { keys: ["Home"], title: "To the top", run: () => scroller.current?.scrollTo(0, 0) },
@@ -144,26 +158,42 @@ export function CollectionView(props: Props) {
 
   const keys = keysOf(view);
   const hasSort = keys.sort.length > 0;
+  const ofKeys = data.columns.keyWidths(shown.width);
   const widths = stacked
     ? { "--partition": "0px", "--sort": "100%" }
-    : { "--partition": hasSort ? `${data.columns.partition}px` : "0px", "--sort": `${data.columns.sort}px` };
+    : { "--partition": hasSort ? `${ofKeys.partition}px` : "0px", "--sort": `${ofKeys.sort}px` };
+  const sort = (entity: string | null, name: string) => setSorting(nextSorting(sorting, entity, name));
   const blocks = blocksOf(near, from, to);
   const empty = !entries.length && !data.loading && !data.error && data.atEnd && data.atStart;
 
   return (
     <div class={`collection${stacked ? " stacked" : ""}${hasSort ? "" : " no-sort"}`} style={widths}>
-      <div class="collection-keys" aria-hidden="true">
-        <div class="partition-name">
+      <div class="collection-keys">
+        <div class="partition-name" aria-hidden="true">
           <KeyName kind="Partition key" names={keys.partition.map((each) => each.name)} />
+          {!stacked && hasSort && <Handle width={ofKeys.partition} onResize={(width) => resize(view.table.name, KEYS, "partition", width)} />}
         </div>
         {hasSort && (
-          <div class="sort-name">
+          <div class="sort-name" aria-hidden="true">
             <KeyName kind="Sort key" names={keys.sort.map((each) => each.name)} />
             <span class="direction-mark">{view.descending ? "↑ descending" : "↓ ascending"}</span>
+            {!stacked && <Handle width={ofKeys.sort} onResize={(width) => resize(view.table.name, KEYS, "sort", width)} />}
           </div>
         )}
-        <div class="attributes-name">Attributes</div>
+        <div class="attributes-name" aria-hidden="true">Attributes</div>
+        <span class="space" />
+        <button class="link arrange" title="Arrange the columns, sort (o)" onClick={() => setArranging(true)}>
+          Columns
+        </button>
       </div>
+      {sorting && (
+        <p class="above sorted-by">
+          Sorted by <code>{sorting.name}</code>, {sorting.descending ? "descending" : "ascending"}: the {plural(entries.length, "item")} that {entries.length === 1 ? "is" : "are"} loaded.{" "}
+          <button class="link" onClick={() => setSorting(null)}>
+            As stored
+          </button>
+        </p>
+      )}
       {data.paused === "before" && (
         <p class="above">
           <Paused data={data} onGoOn={() => void data.loadBefore()} />
@@ -181,7 +211,7 @@ export function CollectionView(props: Props) {
           requestAnimationFrame(() => setShown((now) => (now.top === scrollTop ? now : { ...now, top: scrollTop })));
         }}
       >
-        <div class="canvas" style={{ height: `${height + 64}px`, minWidth: stacked ? "100%" : `${data.columns.width + data.columns.partition + data.columns.sort + 20}px` }}>
+        <div class="canvas" style={{ height: `${height + 64}px`, minWidth: stacked ? "100%" : `${data.columns.width + ofKeys.partition + ofKeys.sort + 20}px` }}>
           <div class="partitions" style={{ height: `${height}px`, marginBottom: `${-height}px` }} aria-hidden="true">
             {blocks.map((block) => (
               <div
@@ -195,7 +225,7 @@ export function CollectionView(props: Props) {
           </div>
           {rows.map(({ row, top }) =>
             row.kind === "head" ? (
-              <HeadRow key={`h${row.entry.id}`} row={row} top={top} view={view} data={data} stacked={stacked} />
+              <HeadRow key={`h${row.entry.id}`} row={row} top={top} view={view} data={data} stacked={stacked} sorting={sorting} onSort={sort} />
             ) : (
               <ItemRow
                 key={row.entry.id}
@@ -203,6 +233,7 @@ export function CollectionView(props: Props) {
                 top={top}
                 view={view}
                 data={data}
+                stacked={stacked}
                 selected={row.entry.id === selected}
                 checked={props.checked?.has(row.entry.id) ?? false}
                 onCheck={props.onCheck}
@@ -219,6 +250,7 @@ export function CollectionView(props: Props) {
         </div>
         {!entries.length && data.loading && <Skeleton />}
       </div>
+      {arranging && <ColumnsDialog table={view.table.name} columns={data.columns} sorting={sorting} onSort={setSorting} onClose={() => setArranging(false)} />}
       {data.error && (
         <div class="over">
           <Failure error={data.error} onRetry={() => data.retry()} />
@@ -260,10 +292,22 @@ function PartitionLabel({ view, entry }: { view: View; entry: Entry }) {
   );
 }
 
-/** The name of an entity, and those of its attributes above their columns. */
-function HeadRow({ row, top, view, data, stacked }: { row: Row; top: number; view: View; data: CollectionWindow; stacked: boolean }) {
+interface HeadProps {
+  row: Row;
+  top: number;
+  view: View;
+  data: CollectionWindow;
+  stacked: boolean;
+  sorting: Sorting | null;
+  onSort: (entity: string | null, name: string) => void;
+}
+
+/** The name of an entity, and those of its attributes above their columns: clicked to sort, dragged to move and to resize.
+ * The keyboard has the dialog of columns for all of that. */
+function HeadRow({ row, top, view, data, stacked, sorting, onSort }: HeadProps) {
   const { entry } = row;
   const columns = data.columns.of(entry.entity);
+  const table = view.table.name;
   return (
     <div
       class={`row head${entry.outside ? " outside" : ""}${row.starts ? " starts" : ""}`}
@@ -276,16 +320,35 @@ function HeadRow({ row, top, view, data, stacked }: { row: Row; top: number; vie
           <span class="outside-label">beside the range</span>
         ) : (
           entry.entity !== null && (
-            <span class={`entity ${entityHue(view.table.name, entry.entity)}`}>{entry.entity}</span>
+            <span class={`entity ${entityHue(table, entry.entity)}`}>{entry.entity}</span>
           )
         )}
       </div>
       <div class="attributes">
-        {columns.map((each) => (
-          <span class="name" key={each.name} style={{ left: `${each.left}px`, width: `${each.width}px` }} title={each.name}>
-            {each.name}
-          </span>
-        ))}
+        {columns.map((each) => {
+          const sorted = sorting?.entity === entry.entity && sorting.name === each.name ? sorting : null;
+          return (
+            <span
+              class={`name${sorted ? " sorted" : ""}`}
+              key={each.name}
+              style={{ left: `${each.left}px`, width: `${each.width}px` }}
+              title={`${each.name}: click to sort, drag to move`}
+              draggable
+              onClick={() => onSort(entry.entity, each.name)}
+              onDragStart={(event) => event.dataTransfer?.setData("text/x-column", JSON.stringify([entry.entity, each.name]))}
+              onDragOver={(event) => event.dataTransfer?.types.includes("text/x-column") && event.preventDefault()}
+              onDrop={(event) => {
+                event.preventDefault();
+                const [entity, name] = JSON.parse(event.dataTransfer?.getData("text/x-column") || "[]") as [string | null, string];
+                if (entity === entry.entity && name !== each.name) moveColumn(table, entity, data.columns.names(entity), name, each.name);
+              }}
+            >
+              {each.name}
+              {sorted && (sorted.descending ? " ↓" : " ↑")}
+              <Handle width={each.width} onResize={(width) => resize(table, entry.entity, each.name, width)} />
+            </span>
+          );
+        })}
       </div>
     </div>
   );
@@ -296,6 +359,7 @@ interface ItemRowProps {
   top: number;
   view: View;
   data: CollectionWindow;
+  stacked: boolean;
   selected: boolean;
   leftOut: boolean;
   leftOutOf: string;
@@ -305,7 +369,7 @@ interface ItemRowProps {
   onOpen: (entry: Entry) => void;
 }
 
-function ItemRow({ row, top, view, data, selected, leftOut, leftOutOf, checked, onCheck, onSelect, onOpen }: ItemRowProps) {
+function ItemRow({ row, top, view, data, stacked, selected, leftOut, leftOutOf, checked, onCheck, onSelect, onOpen }: ItemRowProps) {
   const { entry } = row;
   const { item } = entry;
   const keys = keysOf(view);
@@ -325,8 +389,13 @@ function ItemRow({ row, top, view, data, selected, leftOut, leftOutOf, checked, 
       onDblClick={() => onOpen(entry)}
     >
       <span class="unseen">{entry.partition.map((each) => shortText(each)).join(" ")}</span>
-      <div class="sort-cell">
+      <div class="sort-cell" title={keyTitle(entry, keys.sort.length ? keys.sort : keys.partition)}>
         {onCheck && checked && <span class="check" aria-hidden="true">✓</span>}
+        {entry.findings.length > 0 && (
+          <span class="misfit-mark" role="img" aria-label={`Does not fit its model: ${entry.findings.join("; ")}`} title={`Does not fit its model:\n${entry.findings.join("\n")}`}>
+            ⚠
+          </span>
+        )}
         {keys.sort.length
           ? keys.sort.map((each) => (
               <KeyText key={each.name} table={table} value={item[each.name]} segments={entry.keys[each.name]} />
@@ -335,8 +404,9 @@ function ItemRow({ row, top, view, data, selected, leftOut, leftOutOf, checked, 
               <KeyText key={each.name} table={table} value={item[each.name]} segments={entry.keys[each.name]} />
             ))}
       </div>
+      {stacked && <FirstValues entry={entry} data={data} view={view} />}
       <div class="attributes">
-        {data.columns.of(entry.entity).map((each) => {
+        {!stacked && data.columns.of(entry.entity).map((each) => {
           const value = own(item, each.name);
           if (value === undefined) return null;
           const segments = own(entry.keys, each.name);
@@ -358,8 +428,39 @@ function ItemRow({ row, top, view, data, selected, leftOut, leftOutOf, checked, 
 
 export function Value({ value }: { value: Item[string] }) {
   const type = Object.keys(value)[0] ?? "NULL";
-  return <span class={`v v-${type}`}>{shortText(value, 80)}</span>;
+  const text = shortText(value, 80);
+  const moment = type === "S" ? shortMoment(text) : null;
+  return (
+    <span class={`v v-${type}`} title={moment === null ? undefined : text}>
+      {moment ?? text}
+    </span>
+  );
 }
+
+const FIRST = 5; // values that a narrow pane shows below the key
+
+/** The first values of an item, in the order of its columns, without those that its key has already. */
+function FirstValues({ entry, data, view }: { entry: Entry; data: CollectionWindow; view: View }) {
+  const keys = keysOf(view);
+  const segments = [...keys.partition, ...keys.sort].flatMap((each) => own(entry.keys, each.name) ?? []);
+  const seen = new Set(segments.map(([, component]) => component));
+  const columns = data.columns.of(entry.entity).filter((each) => own(entry.item, each.name) !== undefined && !seen.has(each.name));
+  return (
+    <div class="first-values">
+      {columns.slice(0, FIRST).map((each) => (
+        <span key={each.name}>
+          <small>{each.name}</small> <Value value={entry.item[each.name]!} />
+        </span>
+      ))}
+    </div>
+  );
+}
+
+/** The whole of a key that its column may cut. */
+function keyTitle(entry: Entry, attributes: { name: string }[]): string {
+  return attributes.map((each) => shortText(own(entry.item, each.name), 2048)).join(" ");
+}
+
 type Item = Entry["item"];
 
 function Foot({ data }: { data: CollectionWindow }) {

@@ -2,12 +2,15 @@
  *
  * Heights are known before anything is drawn. */
 
-import { shortText } from "../values";
+import { shortMoment, shortText } from "../values";
+import { arrangementOf, KEYS } from "./column_settings";
 import type { Entry } from "./window";
 
 export const ITEM = 30;
 export const HEAD = 25;
 export const GAP = 14;
+/** A row of a narrow pane has its first values below its key. */
+export const STACKED = 48;
 
 const CHARACTER = 7.3;
 const NARROWEST = 64;
@@ -49,8 +52,8 @@ export function layOut(entries: Entry[], previous: Seam | null, columns: Columns
       rows.push({ kind: "head", top, height: HEAD, entry, starts });
       top += HEAD;
     }
-    rows.push({ kind: "item", top, height: ITEM, entry, starts: false });
-    top += ITEM;
+    rows.push({ kind: "item", top, height: columns.itemHeight, entry, starts: false });
+    top += columns.itemHeight;
     seam = entry;
   }
   return { rows, height: top, first: entries[0] ?? null, last: seam };
@@ -67,31 +70,89 @@ export interface Column {
   width: number;
 }
 
-/** The columns of each entity. A column keeps its place and width once it is there, so nothing jumps. */
+/** The columns of each entity. A column keeps its place and width once it is there, so nothing jumps, unless the user
+ * arranges them. */
 export class Columns {
-  private byEntity = new Map<string | null, Map<string, Column>>();
-  private ends = new Map<string | null, number>();
-  width = 0;
-  /** The widths of the key columns, after the first page. */
-  partition = 210;
-  sort = 290;
+  private learned = new Map<string | null, Map<string, number>>(); // the widths that the values need
+  private arranged = new Map<string | null, Column[]>();
+  itemHeight = ITEM;
+  /** The widths of the key columns that the first page needs. */
+  private partition = 210;
+  private sort = 290;
   private isFitted = false;
 
-  constructor(private hidden = new Set<string>()) {}
+  constructor(
+    private readonly table = "",
+    private hidden = new Set<string>(),
+  ) {}
 
   hide(names: string[]): void {
     this.hidden = new Set(names);
   }
 
+  /** The entities whose columns are known; items of none come last. */
+  get entities(): (string | null)[] {
+    return [...this.learned.keys()].sort((one, other) => Number(one === null) - Number(other === null));
+  }
+
+  /** All columns of an entity, also hidden ones, in the user's order. */
+  names(entity: string | null): string[] {
+    const names = [...(this.learned.get(entity)?.keys() ?? [])];
+    const { order } = arrangementOf(this.table, entity);
+    const moved = order.filter((each) => names.includes(each));
+    // What was never moved stays beside what stood before it.
+    const placed = [...moved];
+    names.forEach((name, place) => {
+      if (moved.includes(name)) return;
+      const before = names.slice(0, place).reverse().find((each) => placed.includes(each));
+      placed.splice(before === undefined ? 0 : placed.indexOf(before) + 1, 0, name);
+    });
+    return placed;
+  }
+
+  /** The columns that are shown. */
   of(entity: string | null): Column[] {
-    return [...(this.byEntity.get(entity)?.values() ?? [])];
+    let found = this.arranged.get(entity);
+    if (found) return found;
+    const { hidden, widths } = arrangementOf(this.table, entity);
+    let left = 0;
+    found = this.names(entity)
+      .filter((name) => !hidden.includes(name))
+      .map((name) => {
+        const width = (Object.hasOwn(widths, name) ? widths[name] : this.learned.get(entity)!.get(name))!;
+        const column = { name, left, width };
+        left += width;
+        return column;
+      });
+    this.arranged.set(entity, found);
+    return found;
+  }
+
+  /** Arranges them again, after the user has changed something. */
+  arrange(): void {
+    this.arranged.clear();
+  }
+
+  /** The width of the widest entity's columns. */
+  get width(): number {
+    const ends = this.entities.map((each) => this.of(each).at(-1)).map((last) => (last ? last.left + last.width : 0));
+    return Math.max(0, ...ends);
+  }
+
+  /** The widths of the key columns in a pane: as wide as they need, but they leave room for values. */
+  keyWidths(pane: number): { partition: number; sort: number } {
+    const { widths } = arrangementOf(this.table, KEYS);
+    return {
+      partition: widths["partition"] ?? Math.min(this.partition, Math.max(120, Math.round(pane * 0.2))),
+      sort: widths["sort"] ?? Math.min(this.sort, Math.max(150, Math.round(pane * 0.28))),
+    };
   }
 
   /** Makes the key columns as wide as the first page needs. */
   fit(partition: string[], sort: string[]): void {
     if (this.isFitted || !partition.length) return;
     this.isFitted = true;
-    this.partition = widthOf(partition, 130, 280);
+    this.partition = widthOf(partition, 150, 280);
     this.sort = widthOf(sort, 170, 340);
   }
 
@@ -99,12 +160,13 @@ export class Columns {
   learn(entries: Entry[]): void {
     const added = new Map<string | null, Map<string, number>>();
     for (const { entity, item } of entries) {
-      const known = this.byEntity.get(entity);
+      const known = this.learned.get(entity);
       let widths = added.get(entity);
       if (!widths) added.set(entity, (widths = new Map()));
       for (const [name, value] of Object.entries(item)) {
         if (this.hidden.has(name) || known?.has(name)) continue;
-        const length = Math.max(name.length, shortText(value, 48).length, widths.get(name) ?? 0);
+        const text = shortText(value, 48);
+        const length = Math.max(name.length + 2, (shortMoment(text) ?? text).length, widths.get(name) ?? 0);
         widths.set(name, length);
       }
     }
@@ -112,12 +174,9 @@ export class Columns {
   }
 
   private add(entity: string | null, name: string, characters: number): void {
-    let columns = this.byEntity.get(entity);
-    if (!columns) this.byEntity.set(entity, (columns = new Map()));
-    const left = this.ends.get(entity) ?? 0;
-    const width = Math.round(Math.min(WIDEST, Math.max(NARROWEST, characters * CHARACTER + 28)));
-    columns.set(name, { name, left, width });
-    this.ends.set(entity, left + width);
-    this.width = Math.max(this.width, left + width);
+    let columns = this.learned.get(entity);
+    if (!columns) this.learned.set(entity, (columns = new Map()));
+    columns.set(name, Math.round(Math.min(WIDEST, Math.max(NARROWEST, characters * CHARACTER + 28))));
+    this.arranged.delete(entity);
   }
 }

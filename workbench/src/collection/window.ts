@@ -36,6 +36,8 @@ export interface Entry {
   partition: AttributeValue[];
   /** Not of the range, but beside it. */
   outside: boolean;
+  /** What `isotone verify` would find in it, if a model is loaded. */
+  findings: string[];
 }
 
 export interface Slot {
@@ -60,7 +62,7 @@ export interface Totals {
 
 export class CollectionWindow {
   slots: Slot[] = [];
-  columns = new Columns();
+  readonly columns: Columns;
   atStart: boolean;
   atEnd = false;
   loading: "before" | "after" | null = null;
@@ -84,6 +86,7 @@ export class CollectionWindow {
   ) {
     this.atStart = !(view.start && view.partition);
     this.attributes = keyNames(view.table);
+    this.columns = new Columns(view.table.name);
   }
 
   close(): void {
@@ -196,12 +199,23 @@ export class CollectionWindow {
       const entry = slot.entries[place]!;
       if (item) {
         const kept = Object.entries(entry.keys).filter(([name]) => same(entry.item[name], item[name]));
-        slot.entries[place] = { ...entry, item, keys: Object.fromEntries(kept) };
+        const replaced = { ...entry, item, keys: Object.fromEntries(kept), findings: [] };
+        slot.entries[place] = replaced;
+        void this.recognize([replaced]);
       }
       else slot.entries.splice(place, 1);
       const index = this.slots.indexOf(slot);
       Object.assign(slot, layOut(slot.entries, this.slots[index - 1]?.last ?? null, this.columns));
     }
+    this.changed();
+  }
+
+  /** Lays everything out again, for rows of another height. */
+  layOutAgain(itemHeight: number): void {
+    if (itemHeight === this.columns.itemHeight) return;
+    this.columns.itemHeight = itemHeight;
+    for (const [place, slot] of this.slots.entries())
+      if (slot.entries) Object.assign(slot, layOut(slot.entries, this.slots[place - 1]?.last ?? null, this.columns));
     this.changed();
   }
 
@@ -265,14 +279,14 @@ export class CollectionWindow {
   ): Promise<{ entries: Entry[]; next: Item | null }> {
     const { view } = this;
     const request = requestOf(view, { limit, after, backwards, whole });
-    const answer = await execute(actionOf(view), request, { keys: this.attributes, signal: this.cancel.signal });
+    const answer = await execute(actionOf(view), request, { keys: this.attributes, whole: this.isWhole, signal: this.cancel.signal });
     const { response } = answer;
     learn(view.table.name, answer.legend);
     const items = response.Items ?? [];
     // What is read again, or beside a range, costs as much, and is not of the result.
     const [returned, scanned] = counted ? [items.length, response.ScannedCount ?? 0] : [0, 0];
     this.count(returned, answer.milliseconds, scanned, unitsOf(response));
-    const entries = items.map((item, place) => this.entry(item, answer.recognized?.[place] ?? null, whole));
+    const entries = items.map((item, place) => this.entry(item, answer.recognized?.[place] ?? null, answer.findings?.[place] ?? [], whole));
     if (answer.recognized === null && items.length) void this.recognize(entries);
     return { entries, next: response.LastEvaluatedKey ?? null };
   }
@@ -288,7 +302,12 @@ export class CollectionWindow {
     };
   }
 
-  private entry(item: Item, recognized: Recognized | null, outside: boolean): Entry {
+  /** Whether the items have all their attributes. */
+  private get isWhole(): boolean {
+    return (this.view.index?.projection ?? "ALL") === "ALL";
+  }
+
+  private entry(item: Item, recognized: Recognized | null, findings: string[], outside: boolean): Entry {
     const partition = keysOf(this.view).partition.map((each) => item[each.name] ?? { NULL: true });
     return {
       item,
@@ -298,6 +317,7 @@ export class CollectionWindow {
       group: JSON.stringify(partition),
       partition,
       outside,
+      findings,
     };
   }
 
@@ -305,11 +325,12 @@ export class CollectionWindow {
   private async recognize(entries: Entry[]): Promise<void> {
     const items = entries.map((each) => each.item);
     try {
-      const given = { table: this.view.table.name, keys: this.attributes, items };
-      const answer = await call<{ recognized: Recognized[]; legend: Legend }>("keys", given, this.cancel.signal);
+      const given = { table: this.view.table.name, keys: this.attributes, items, whole: this.isWhole };
+      const answer = await call<{ recognized: Recognized[]; legend: Legend; findings?: string[][] }>("keys", given, this.cancel.signal);
       learn(this.view.table.name, answer.legend);
       entries.forEach((entry, place) => {
         [entry.entity, entry.keys] = answer.recognized[place]!;
+        entry.findings = answer.findings?.[place] ?? [];
       });
       for (const [place, slot] of this.slots.entries())
         if (slot.entries?.some((each) => entries.includes(each))) this.join(place);

@@ -1,12 +1,16 @@
-/** What can be done with several items at once: set or remove an attribute, delete. All of it can be undone. */
+/** What can be done with several items at once: edit fields, set an attribute, delete. All of it can be undone.
+ *
+ * Items of a loaded model are written through their entities. */
 
 import { useState } from "preact/hooks";
 
-import type { AttributeValue, Item, TableInfo } from "../api";
+import type { AttributeValue, Entity, Item, TableInfo } from "../api";
 import type { Entry } from "../collection/window";
 import { notify } from "../shell/messages";
 import { plural } from "../values";
-import { makeAll, undoOf, type Change } from "./changes";
+import { BulkEdit } from "./bulk_edit";
+import { forAll, make, makeAll, undoOf, type Change } from "./changes";
+import { entityOf, remove, save, undo, type Values } from "./edit_calls";
 import { NameFaults, useNameFaults } from "./name_input";
 import { Consequences, consequencesOf } from "./raw_edits";
 import { faultOf, ValueEditor } from "./value_editor";
@@ -15,17 +19,53 @@ interface Props {
   table: TableInfo;
   entries: Entry[];
   writable: boolean;
+  /** Whether an index shows only part of each item. */
+  isPartial: boolean;
   onClear: () => void;
   onChanged: () => void;
 }
 
-export function BatchBar({ table, entries, writable, onClear, onChanged }: Props) {
-  const [mode, setMode] = useState<"set" | "delete" | null>(null);
+export function BatchBar({ table, entries, writable, isPartial, onClear, onChanged }: Props) {
+  const [mode, setMode] = useState<"edit" | "set" | "delete" | null>(null);
   const [name, setName] = useState("");
   const [value, setValue] = useState<AttributeValue>({ S: "" });
   const [done, setDone] = useState<number | null>(null);
   const names = useNameFaults();
   const keys = [...table.keys.partition, ...table.keys.sort].map((each) => each.name);
+
+  const isModelled = (entry: Entry) => entityOf(table.name, entry.entity) !== null;
+  const anyModelled = entries.some(isModelled);
+
+  /** Runs writes through the model; `back` undoes one of them. */
+  const run = async <T, R>(all: T[], act: (one: T) => Promise<R>, back: ((one: R) => Promise<unknown>) | null, what: string) => {
+    setMode(null);
+    setDone(0);
+    const { made, failed } = await forAll(all, act, setDone);
+    setDone(null);
+    onClear();
+    onChanged();
+    const lost = failed.length ? `; ${failed.length} failed: ${failed[0]![1].message}` : "";
+    const action = { title: "Undo", run: () => void run(made, back!, null, "Undone:") };
+    notify(`${what} ${plural(made.length, "item")}${lost}`, back && made.length ? { action } : { failed: failed.length > 0 });
+  };
+  type Written = [before: Item, after: Item | null];
+  const takeBack = ([before, after]: Written) => undo(table, after, before);
+  const apply = (entity: Entity, values: Values, chosen: Entry[]) =>
+    void run(chosen, async ({ item }): Promise<Written> => [item, await save(table, entity.name, values, item)], takeBack, "Changed");
+  const deleteAll = () =>
+    void run(
+      entries,
+      async (entry): Promise<() => Promise<unknown>> => {
+        if (isModelled(entry)) {
+          await remove(table, entry.item);
+          return () => takeBack([entry.item, null]);
+        }
+        const made = await make({ table, before: entry.item, after: null });
+        return () => make(undoOf(made));
+      },
+      (back) => back(),
+      "Deleted",
+    );
 
   const send = async (changes: Change[], what: string, undone = false) => {
     setDone(0);
@@ -41,7 +81,7 @@ export function BatchBar({ table, entries, writable, onClear, onChanged }: Props
   const changesTo = (after: (item: Item) => Item | null) =>
     entries.map(({ item, entity }) => ({ table, before: item, after: after(item), entity }));
   const wanted = mode === "set" ? (name ? changesTo((item) => ({ ...item, [name]: value })) : []) : changesTo(() => null);
-  const broken = mode ? consequencesOf(wanted) : [];
+  const broken = mode === "set" || (mode === "delete" && !anyModelled) ? consequencesOf(wanted) : [];
 
   return (
     <div class="batch" role="region" aria-label="Selected items">
@@ -63,13 +103,15 @@ export function BatchBar({ table, entries, writable, onClear, onChanged }: Props
       ) : mode === "delete" ? (
         <>
           <span>Delete them?</span>
-          <button class="danger" onClick={() => void send(wanted, "Deleted")}>Delete {entries.length}</button>
+          <button class="danger" onClick={deleteAll}>Delete {entries.length}</button>
           <button onClick={() => setMode(null)}>Keep</button>
         </>
       ) : (
         <>
-          <button disabled={!writable} onClick={() => setMode("set")}>Set an attribute</button>
-          <button class="danger" disabled={!writable} onClick={() => setMode("delete")}>Delete</button>
+          {mode === "edit" && <BulkEdit table={table} entries={entries} onApply={apply} onClose={() => setMode(null)} />}
+          {anyModelled && <button class="primary" disabled={!writable || isPartial} title={isPartial ? "The index has only part of the items" : undefined} onClick={() => setMode("edit")}>Edit fields</button>}
+          <button disabled={!writable} onClick={() => setMode("set")}>{anyModelled ? "Set a raw attribute" : "Set an attribute"}</button>
+          <button class="danger" disabled={!writable || (anyModelled && isPartial)} onClick={() => setMode("delete")}>Delete</button>
           <button onClick={onClear}>Clear</button>
         </>
       )}

@@ -105,14 +105,19 @@ export async function make(change: Change): Promise<Change> {
 }
 
 /** Makes many changes, a few at a time; those that fail do not stop the others. */
-export async function makeAll(changes: Change[], progress: (done: number) => void): Promise<{ made: Change[]; failed: [Change, Error][] }> {
-  const made: Change[] = [];
-  const failed: [Change, Error][] = [];
-  const waiting = [...changes];
+export function makeAll(changes: Change[], progress: (done: number) => void): Promise<{ made: Change[]; failed: [Change, Error][] }> {
+  return forAll(changes, make, progress);
+}
+
+/** Does something with many, a few at a time: what came of each, and those that failed. */
+export async function forAll<T, R>(all: T[], act: (one: T) => Promise<R>, progress: (done: number) => void): Promise<{ made: R[]; failed: [T, Error][] }> {
+  const made: R[] = [];
+  const failed: [T, Error][] = [];
+  const waiting = [...all];
   const work = async () => {
-    for (let next = waiting.shift(); next; next = waiting.shift()) {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       try {
-        made.push(await make(next));
+        made.push(await act(next));
       } catch (error) {
         failed.push([next, error as Error]);
       }

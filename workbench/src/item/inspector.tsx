@@ -1,6 +1,8 @@
-/** One item: its keys, its attributes with their types; editing, copying, deleting. */
+/** One item: its keys, its attributes with their types; editing, copying, deleting.
+ *
+ * Items of a loaded model are edited through their entities; their raw attributes behind a switch. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 import type { CallError, Item, TableInfo } from "../api";
 import { entityHue } from "../collection/hues";
@@ -13,7 +15,11 @@ import { useShortcuts } from "../shortcuts";
 import { Failure, notify } from "../shell/messages";
 import { own, TYPES, typeOf } from "../values";
 import { isKeyChanged, make, requestOf, undoOf, type Change, type Sent } from "./changes";
+import { entitiesOf, entityOf, givenFields, readForm, Refused, remove, repair, undo, type Form, type Values } from "./edit_calls";
+import { EntityEditor } from "./entity_editor";
+import { Findings } from "./findings";
 import { ItemForm } from "./item_form";
+import { KindChoice } from "./kind_choice";
 import { Consequences, consequencesOf } from "./raw_edits";
 import { Tree } from "./tree";
 
@@ -27,19 +33,46 @@ interface Props {
   entry: Entry | null;
   part: Part;
   writable: boolean;
+  /** The kind that a new item is to have, if it was chosen elsewhere. */
+  kind?: string | null;
   onClose: () => void;
   /** After a change was made: what the item is now, null if it is gone. */
   onChanged: (id: string | null, item: Item | null) => void;
 }
 
-export function Inspector({ table, entry, part, writable, onClose, onChanged }: Props) {
+/** What a new item begins with: a kind, or nothing yet; an item that is duplicated gives its values. */
+interface Beginning {
+  kind: string | null;
+  values: Values | null;
+  raw: Item | null;
+}
+
+export function Inspector({ table, entry, part, writable, kind = null, onClose, onChanged }: Props) {
   const [mode, setMode] = useState<"view" | "edit" | "copy" | "delete">(entry ? "view" : "edit");
-  const [draft, setDraft] = useState<Item | null>(entry ? null : blank(table));
+  const [beginning, setBeginning] = useState<Beginning | null>(entry ? null : { kind, values: null, raw: null });
   const [error, setError] = useState<CallError | null>(null);
   const [saving, setSaving] = useState(false);
   const [doubted, setDoubted] = useState<Change | null>(null); // what breaks something, until it is confirmed
   const [costing, setCosting] = useState<Sent | null>(null);
+  const [form, setForm] = useState<{ of: Item; form: Form } | null>(null);
+  const [isRaw, setRaw] = useState(false);
+  const kinds = entitiesOf(table.name);
+  const entity = entityOf(table.name, entry?.entity);
+  const created = beginning && entityOf(table.name, beginning.kind);
   const keys = [...table.keys.partition, ...table.keys.sort].map((each) => each.name);
+  const item = entry?.item ?? null;
+
+  // The form, and what does not fit the model, of what is shown.
+  useEffect(() => {
+    if (!entity || !item || part !== null) return;
+    const cancel = new AbortController();
+    readForm(table, item, cancel.signal).then(
+      (found) => setForm({ of: item, form: found }),
+      (failure: CallError) => cancel.signal.aborted || setError(failure),
+    );
+    return () => cancel.abort();
+  }, [item, entity?.name, part]);
+  const shown = form && form.of === item ? form.form : null;
 
   const send = async (change: Change, done: string, undone = false) => {
     setSaving(true);
@@ -47,16 +80,48 @@ export function Inspector({ table, entry, part, writable, onClose, onChanged }: 
     setDoubted(null);
     try {
       const made = await make(change);
-      const shown = change.after ?? change.before!;
+      const after = change.after ?? change.before!;
       onChanged(change.before ? idOf(table, change.before) : null, change.after);
-      setMode("view");
-      setDraft(null);
-      const undo = { title: "Undo", run: () => void send(undoOf(made), "Undone", true) };
-      notify(done, undone ? {} : { action: undo });
-      if (!change.before) onChanged(idOf(table, shown), change.after);
+      view();
+      const action = { title: "Undo", run: () => void send(undoOf(made), "Undone", true) };
+      notify(done, undone ? {} : { action });
+      if (!change.before) onChanged(idOf(table, after), change.after);
     } catch (failure) {
       if (undone) notify(`It cannot be undone: ${(failure as Error).message}`, { failed: true });
       else setError(failure as CallError);
+    } finally {
+      setSaving(false);
+    }
+  };
+  const view = () => {
+    setMode("view");
+    setBeginning(null);
+    setRaw(false);
+  };
+  /** Tells that an item was written through its entity, and offers to undo it. */
+  const written = (done: string, before: Item | null, after: Item | null) => {
+    setError(null);
+    view();
+    onChanged(before ? idOf(table, before) : null, after);
+    const back = () =>
+      undo(table, after, before).then(
+        (now) => {
+          onChanged(after ? idOf(table, after) : null, now);
+          notify("Undone");
+        },
+        (failure: Error) => notify(`It cannot be undone: ${failure.message}`, { failed: true }),
+      );
+    notify(done, { action: { title: "Undo", run: () => void back() } });
+  };
+  const through = async (write: () => Promise<void>) => {
+    setSaving(true);
+    setError(null);
+    try {
+      await write();
+    } catch (failure) {
+      if (failure instanceof Refused && failure.refusal.changed) onChanged(idOf(table, item!), failure.refusal.item);
+      setError(failure instanceof Refused ? ({ code: failure.refusal.code, message: failure.message } as CallError) : (failure as CallError));
+      setMode("view");
     } finally {
       setSaving(false);
     }
@@ -65,7 +130,7 @@ export function Inspector({ table, entry, part, writable, onClose, onChanged }: 
   const why = !writable ? "Safe mode" : part ? "The index has only part of the item" : "";
   /** `began` is what the form was filled with: what else became of the item meanwhile stays. */
   const changeTo = (after: Item, began: Item): Change => {
-    const change: Change = { table, before: draft ? null : began, after };
+    const change: Change = { table, before: beginning ? null : began, after };
     if (isKeyChanged(change)) change.before = null;
     return change;
   };
@@ -81,6 +146,12 @@ export function Inspector({ table, entry, part, writable, onClose, onChanged }: 
     else if (broken(change).length) setDoubted(change);
     else void send(change, change.before ? "Saved" : "Created");
   };
+  const cancel = () => {
+    if (!entry) return onClose();
+    setError(null);
+    setDoubted(null);
+    view();
+  };
   useShortcuts(
     entry && writable
       ? [
@@ -89,20 +160,25 @@ export function Inspector({ table, entry, part, writable, onClose, onChanged }: 
         ]
       : [],
   );
+  const isChoosing = beginning !== null && kinds.length > 0 && beginning.kind === null && !isRaw;
+  const tag = created?.name ?? (beginning ? null : entry?.entity);
 
   return (
     <aside class="inspector" aria-label="Item">
       <header>
-        {draft ? <strong>New item</strong> : entry?.entity && <span class={`entity ${entityHue(table.name, entry.entity)}`}>{entry.entity}</span>}
+        {beginning && <strong>{tag ? "New" : "New item"}</strong>}
+        {tag && <span class={`entity ${entityHue(table.name, tag)}`}>{tag}</span>}
+        {mode === "edit" && isRaw && <span class="mark">raw</span>}
         <span class="space" />
         {mode === "view" && entry && (
           <>
             <button disabled={!isEditable} title={why || "Edit (i)"} onClick={() => setMode("edit")}>Edit</button>
             <button
-              disabled={!isEditable}
+              disabled={!isEditable || (entity !== null && !shown)}
               title={why}
               onClick={() => {
-                setDraft(entry.item);
+                setBeginning({ kind: entity?.name ?? null, values: shown && entity ? copied(shown, entity) : null, raw: entry.item });
+                setRaw(!entity);
                 setMode("edit");
               }}
             >
@@ -121,11 +197,22 @@ export function Inspector({ table, entry, part, writable, onClose, onChanged }: 
       {mode === "delete" && entry && (
         <div class="confirm" role="alertdialog" aria-label="Delete the item">
           <p>Delete this item? It can be undone for a while.</p>
-          <Consequences of={broken({ table, before: entry.item, after: null })} />
+          {!entity && <Consequences of={broken({ table, before: entry.item, after: null })} />}
           <div class="actions">
             <button onClick={() => showCost({ table, before: entry.item, after: null })}>Cost</button>
             <button onClick={() => setMode("view")}>Keep</button>
-            <button class="danger" autoFocus disabled={saving} onClick={() => void send({ table, before: entry.item, after: null }, "Deleted")}>
+            <button
+              class="danger"
+              autoFocus
+              disabled={saving || (entity !== null && part !== null)}
+              onClick={() => {
+                if (!entity) return void send({ table, before: entry.item, after: null }, "Deleted");
+                void through(async () => {
+                  await remove(table, entry.item);
+                  written("Deleted", entry.item, null);
+                });
+              }}
+            >
               Delete
             </button>
           </div>
@@ -135,33 +222,78 @@ export function Inspector({ table, entry, part, writable, onClose, onChanged }: 
         <div class="confirm" role="alertdialog" aria-label="Save without the model">
           <p>This edit bypasses the model of {entry?.entity}:</p>
           <Consequences of={broken(doubted)} />
-          <p>In a program, <code>store.update</code> keeps all of this right. <code>isotone verify</code> finds items that contradict their model.</p>
+          <p>The form of {entry?.entity} keeps all of this right; so does <code>store.update</code> in a program.</p>
           <div class="actions">
             <button autoFocus onClick={() => setDoubted(null)}>Back</button>
             <button class="danger" disabled={saving} onClick={() => void send(doubted, "Saved")}>Save anyway</button>
           </div>
         </div>
       )}
-      {mode === "edit" ? (
-        <ItemForm
-          key={(entry?.id ?? "") + (draft ? "new" : "")}
-          table={table}
-          item={draft ?? entry!.item}
-          isNew={draft !== null}
-          saving={saving}
-          onSave={save}
-          onCost={(item, began) => showCost(changeTo(item, began))}
-          onCancel={() => {
-            if (!entry) return onClose();
-            setDraft(null);
-            setError(null);
-            setDoubted(null);
-            setMode("view");
-          }}
+      {mode === "edit" && isChoosing ? (
+        <KindChoice
+          table={table.name}
+          kinds={kinds}
+          onChoose={(name) => setBeginning({ kind: name, values: null, raw: null })}
+          onRaw={() => setRaw(true)}
         />
+      ) : mode === "edit" && !isRaw && (created || (entity && !beginning)) ? (
+        created || shown ? (
+          <EntityEditor
+            key={created ? `new ${created.name}` : "edit"}
+            table={table}
+            entity={created ?? entity!}
+            item={beginning ? null : item}
+            form={beginning ? null : shown}
+            given={beginning?.values ?? null}
+            onSaved={(before, after) => written(before ? "Saved" : "Created", before, after)}
+            onTheirs={(now) => {
+              view();
+              onChanged(idOf(table, item!), now);
+            }}
+            onRaw={() => setRaw(true)}
+            onCancel={cancel}
+          />
+        ) : (
+          <div class="inspected"><div class="bone" /><div class="bone" /></div>
+        )
+      ) : mode === "edit" ? (
+        <>
+          {(entity || created) && <RawWarning entity={(entity ?? created)!.name} isNew={beginning !== null} onBack={() => setRaw(false)} />}
+          <ItemForm
+            key={(entry?.id ?? "") + (beginning ? "new" : "")}
+            table={table}
+            item={beginning ? (beginning.raw ?? blank(table)) : entry!.item}
+            isNew={beginning !== null}
+            saving={saving}
+            onSave={save}
+            onCost={(item, began) => showCost(changeTo(item, began))}
+            onCancel={cancel}
+          />
+        </>
       ) : (
         entry && (
           <div class="inspected">
+            {shown && (
+              <Findings
+                findings={shown.findings}
+                isEditable={isEditable}
+                working={saving}
+                onEdit={() => setMode("edit")}
+                onRepair={(without) =>
+                  void through(async () => {
+                    const after = await repair(table, entry.item, without);
+                    onChanged(idOf(table, entry.item), after);
+                    notify("Repaired");
+                  })
+                }
+              />
+            )}
+            {!entity && entry.findings.length > 0 && (
+              <section class="misfit" aria-label="What does not fit the model">
+                <strong>It does not fit the model</strong>
+                <ul>{entry.findings.map((each) => <li key={each}>{each}</li>)}</ul>
+              </section>
+            )}
             {[...keys, ...Object.keys(entry.item).filter((name) => !keys.includes(name))].map((name) => (
               <div class={`attribute${keys.includes(name) ? " of-key" : ""}`} key={name}>
                 <div class="attribute-name">
@@ -183,6 +315,26 @@ export function Inspector({ table, entry, part, writable, onClose, onChanged }: 
       {costing && <ExplainDialog given={costing} onClose={() => setCosting(null)} />}
     </aside>
   );
+}
+
+/** What raw editing bypasses, before anything is typed. */
+function RawWarning({ entity, isNew, onBack }: { entity: string; isNew: boolean; onBack: () => void }) {
+  return (
+    <div class="raw-warning" role="note">
+      <p>
+        <strong>Raw attributes bypass the model of {entity}.</strong> Nothing is validated; index keys and computed fields are not made, the version is not
+        raised, and unique values are not held{isNew ? "" : ". Saving says what a change breaks"}.
+      </p>
+      <button type="button" class="link" onClick={onBack}>
+        Back to the form of {entity}
+      </button>
+    </div>
+  );
+}
+
+/** The values of an item for another one: those that people give. */
+function copied(form: Form, entity: NonNullable<ReturnType<typeof entityOf>>): Values {
+  return Object.fromEntries(givenFields(entity, true).map((each) => [each.name, form.values[each.name] ?? null]));
 }
 
 function idOf(table: TableInfo, item: Item): string {

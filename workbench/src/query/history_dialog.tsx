@@ -1,10 +1,12 @@
 /** The dialog of queries: those that were run, and those that were saved under a name. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
+import type { CallError } from "../api";
 import { Dialog } from "../shell/dialog";
 import { useStore } from "../store";
-import { forget, history, save, saved, type Kept } from "./history";
+import { Failure } from "../shell/messages";
+import { forget, history, readSaved, save, saved, teamFile, type Kept } from "./history";
 
 interface Props {
   /** What is saved, and where it is shown. */
@@ -15,8 +17,12 @@ interface Props {
 
 export function HistoryDialog({ words, address, onClose }: Props) {
   const past = useStore(history);
-  const named = useStore(saved);
+  const named = useStore(saved());
+  const file = teamFile();
   const [name, setName] = useState("");
+  const [error, setError] = useState<CallError | null>(null);
+  const run = (work: Promise<void>) => void work.then(() => setError(null), setError);
+  useEffect(() => run(readSaved()), []);
   const list = (kept: Kept[], removable: boolean) => (
     <ul class="kept">
       {kept.map((each) => (
@@ -25,7 +31,7 @@ export function HistoryDialog({ words, address, onClose }: Props) {
             {each.name && <strong>{each.name}</strong>} <span>{each.words}</span>
           </a>
           {removable && (
-            <button class="icon" aria-label={`Forget ${each.name}`} onClick={() => forget(each.name!)}>
+            <button class="icon" aria-label={`Forget ${each.name}`} onClick={() => run(forget(each.name!))}>
               ✕
             </button>
           )}
@@ -40,7 +46,7 @@ export function HistoryDialog({ words, address, onClose }: Props) {
         class="line"
         onSubmit={(event) => {
           event.preventDefault();
-          if (name.trim()) save(address, words, name.trim());
+          if (name.trim()) run(save(address, words, name.trim()));
           setName("");
         }}
       >
@@ -48,6 +54,12 @@ export function HistoryDialog({ words, address, onClose }: Props) {
         <button class="primary" disabled={!name.trim()}>Save</button>
       </form>
       <p class="quiet">{words}</p>
+      {error && <Failure error={error} />}
+      {file && (
+        <p class="quiet">
+          Saved queries are in <code>{file}</code>, for everyone who has the file.
+        </p>
+      )}
       {named.length > 0 && <h2>Saved</h2>}
       {list(named, true)}
       <h2>Recent</h2>

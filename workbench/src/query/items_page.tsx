@@ -13,6 +13,7 @@ import { useShortcuts } from "../shortcuts";
 import { useStore } from "../store";
 import { count } from "../values";
 import { QueryBar } from "./query_bar";
+import { besideOf, SidePane, type Beside } from "./side_pane";
 import { fromQuery, primaryKey, toQuery, type View } from "./view";
 
 export function ItemsPage({ table }: { table: TableInfo }) {
@@ -20,8 +21,21 @@ export function ItemsPage({ table }: { table: TableInfo }) {
   const writable = useStore(session)?.writable ?? false;
   const view = useMemo(() => fromQuery(table, query), [table, JSON.stringify(query)]);
   const beside = table.indexes.find((each) => each.name === query["beside"]) ?? null;
+  const others = useMemo(() => besideOf(query["with"]), [query["with"]]);
   const [selected, setSelected] = useState<Entry | null>(null);
+  const [other, setOther] = useState<TableInfo | null>(null); // the table of what is selected, if it is one beside
   const [open, setOpen] = useState<"item" | "new" | null>(null);
+  const [kind, setKind] = useState<string | null>(null); // of a new item
+  const create = (name: string | null) => {
+    setKind(name);
+    setOpen("new");
+  };
+  const wanted = query["new"];
+  useEffect(() => {
+    if (!wanted) return;
+    if (writable) create(wanted);
+    change({ new: "" }, { replace: true });
+  }, [wanted]);
   const [checked, setChecked] = useState<Map<string, Entry>>(new Map());
   const [version, setVersion] = useState(0);
   const [totals, setTotals] = useState<Totals | null>(null);
@@ -38,12 +52,13 @@ export function ItemsPage({ table }: { table: TableInfo }) {
       return next;
     });
   useEffect(() => {
+    setOther(null);
     setSelected(null);
     setChecked(new Map());
   }, [address]);
   // An index may have a part of the item; what is edited, copied, duplicated and deleted is the whole. It is kept apart from what
   // is selected: a click on the row selects the part again.
-  const projection = (view.index ?? beside)?.projection ?? "ALL";
+  const projection = other ? "" : ((view.index ?? beside)?.projection ?? "ALL"); // of a table beside, the whole is always read
   const shownId = open === "item" ? selected?.id : undefined;
   const [whole, setWhole] = useState<{ id: string; item: Item | null; failure: CallError | null } | null>(null);
   const part: Part = !shownId || projection === "ALL" ? null : whole?.id === shownId ? whole.failure : "reading";
@@ -52,7 +67,8 @@ export function ItemsPage({ table }: { table: TableInfo }) {
     setWhole(null);
     if (!selected || !shownId || projection === "ALL") return;
     const cancel = new AbortController();
-    const request = { TableName: table.name, Key: primaryKey(table, selected.item), ConsistentRead: true };
+    const own = other ?? table;
+    const request = { TableName: own.name, Key: primaryKey(own, selected.item), ConsistentRead: true };
     execute("GetItem", request, { signal: cancel.signal }).then(
       ({ response }) => {
         if (cancel.signal.aborted) return;
@@ -62,12 +78,12 @@ export function ItemsPage({ table }: { table: TableInfo }) {
       (failure: CallError) => cancel.signal.aborted || setWhole({ id: shownId, item: null, failure }),
     );
     return () => cancel.abort();
-  }, [shownId, projection]);
+  }, [shownId, projection, other?.name]);
   useShortcuts(
     [
       { keys: ["r"], title: "Read again", run: again },
-      { keys: ["n"], title: "New item", run: () => writable && setOpen("new") },
-      { keys: ["x"], title: "Select the item, for several at once", run: () => selected && check(selected, !checked.has(selected.id)) },
+      { keys: ["n"], title: "New item", run: () => writable && create(null) },
+      { keys: ["x"], title: "Select the item, for several at once", run: () => selected && !other && check(selected, !checked.has(selected.id)) },
       {
         keys: ["Escape"],
         title: "Close the item",
@@ -85,39 +101,54 @@ export function ItemsPage({ table }: { table: TableInfo }) {
   );
 
   const onChanged = (id: string | null, item: Item | null) => {
-    void refreshTable(table.name);
+    void refreshTable((other ?? table).name);
+    if (other) {
+      again();
+      if (!item || JSON.stringify(primaryKey(other, item)) !== id) setSelected(null);
+      else setWhole({ id, item, failure: null });
+      return;
+    }
     if (id === null || !item) {
       again();
       if (!item) setSelected(null);
+      return;
+    }
+    if (JSON.stringify(primaryKey(table, item)) !== id) {
+      again(); // it has moved to another key
+      setSelected(null);
       return;
     }
     shown.current?.replace(id, item);
     setWhole((now) => (now?.id === id ? { id, item, failure: null } : now));
     setSelected(shown.current?.entries.find((each) => each.id === id) ?? null);
   };
-  const select = (entry: Entry | null) => {
+  const select = (entry: Entry | null, of: TableInfo | null = null) => {
+    setOther(of);
     setSelected(entry);
-    setOpen((now) => (entry && (now === "item" || matchMedia("(min-width: 1101px)").matches) ? "item" : now));
+    // A table beside would move away under a double click, if the first one made room for the item.
+    const hasRoom = of === null && matchMedia("(min-width: 1101px)").matches;
+    setOpen((now) => (entry && (now === "item" || hasRoom) ? "item" : now));
   };
-  const openItem = (entry: Entry) => {
+  const openItem = (entry: Entry, of: TableInfo | null = null) => {
+    setOther(of);
     setSelected(entry);
     setOpen("item");
   };
 
   return (
     <div class="items-page">
-      <QueryBar view={view} onShow={show} onNew={() => setOpen("new")} writable={writable} />
+      <QueryBar view={view} onShow={show} onNew={() => create(null)} writable={writable} />
       {checked.size > 0 && (
-        <BatchBar table={table} entries={[...checked.values()]} writable={writable} onClear={() => setChecked(new Map())} onChanged={() => { again(); void refreshTable(table.name); }} />
+        <BatchBar table={table} entries={[...checked.values()]} writable={writable} isPartial={((view.index ?? beside)?.projection ?? "ALL") !== "ALL"} onClear={() => setChecked(new Map())} onChanged={() => { again(); void refreshTable(table.name); }} />
       )}
       <div class="panes">
         <section class="pane" aria-label={view.index?.name ?? "Table"}>
           <CollectionView
             view={view}
             version={version}
-            selected={selected?.id ?? null}
-            onSelect={select}
-            onOpen={openItem}
+            selected={other ? null : (selected?.id ?? null)}
+            onSelect={(each) => select(each)}
+            onOpen={(each) => openItem(each)}
             onTotals={(sum, window) => {
               shown.current = window;
               setTotals(sum);
@@ -132,18 +163,34 @@ export function ItemsPage({ table }: { table: TableInfo }) {
             <CollectionView
               view={{ ...view, index: beside, partition: null, sort: null, start: null, descending: false }}
               version={version}
-              selected={selected?.id ?? null}
+              selected={other ? null : (selected?.id ?? null)}
               keyboard={false}
-              onSelect={select}
-              onOpen={openItem}
+              onSelect={(each) => select(each)}
+              onOpen={(each) => openItem(each)}
             />
           </section>
         )}
+        {others.map((each, place) => (
+          <SidePane
+            key={place}
+            beside={each}
+            version={version}
+            selected={other?.name === each.table ? (selected?.id ?? null) : null}
+            onChange={(next) => {
+              const kept = others.map((one, at) => (at === place ? next : one)).filter((one): one is Beside => one !== null);
+              if (next === null) select(null);
+              change({ with: kept.length ? JSON.stringify(kept) : "" });
+            }}
+            onSelect={(of, entry) => select(entry, of)}
+            onOpen={(of, entry) => openItem(entry, of)}
+          />
+        ))}
         {(open === "new" || (open === "item" && selected)) && (
           <Inspector
-            key={open === "new" ? "new" : selected!.id}
-            table={table}
+            key={open === "new" ? `new ${kind}` : `${other?.name ?? ""} ${selected!.id}`}
+            table={open === "new" ? table : (other ?? table)}
             entry={open === "new" ? null : entry}
+            kind={open === "new" ? kind : null}
             part={open === "new" ? null : part}
             writable={writable}
             onClose={() => setOpen(null)}

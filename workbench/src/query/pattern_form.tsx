@@ -1,6 +1,6 @@
 /** An access pattern of the model as a form: its components in the order of the key. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import { call, type AttributeValue, type CallError, type Entity, type Parameter, type Pattern, type Request } from "../api";
 import { hue } from "../collection/hues";
@@ -26,6 +26,11 @@ export function PatternForm({ view, entity, pattern, onShow }: Props) {
   const [operators, setOperators] = useState<Record<string, string>>({});
   const [seconds, setSeconds] = useState<Record<string, string>>({});
   const [error, setError] = useState<CallError | null>(null);
+  const form = useRef<HTMLFormElement>(null);
+  // Whoever has just chosen the pattern goes on with its first value.
+  useEffect(() => {
+    if (!view.partition) form.current?.querySelector<HTMLElement>("input, select")?.focus();
+  }, [entity.name, pattern.name]);
   const set = (name: string, text: string) => setTexts({ ...texts, [name]: text });
 
   const run = async () => {
@@ -56,6 +61,7 @@ export function PatternForm({ view, entity, pattern, onShow }: Props) {
   let open = true;
   return (
     <form
+      ref={form}
       class="pattern-form"
       aria-label={`${entity.name}.${pattern.name}`}
       onSubmit={(event) => {

@@ -66,7 +66,7 @@ export function QueryBar({ view, onShow, onNew, writable }: Props) {
       { keys: ["e"], title: "Explain the query", run: () => setDialog("explain") },
       { keys: ["c"], title: "Copy the query as code", run: () => setDialog("copy") },
       { keys: ["h"], title: "Saved and recent queries", run: () => setDialog("history") },
-      { keys: ["q"], title: "To the query", run: () => document.querySelector<HTMLElement>(".query-form input")?.focus() },
+      { keys: ["q"], title: "To the query", run: () => document.querySelector<HTMLElement>(".query-form input, .pattern-form :is(input, select)")?.focus() },
     ],
   );
 

@@ -1,8 +1,10 @@
 /** The keys of a table: its attributes, its entities, and how the keys of each are made of components. */
 
 import type { Entity, Pattern, TableInfo } from "../api";
+import { useEffect, useRef } from "preact/hooks";
+
 import { entityHue, hue } from "../collection/hues";
-import { go } from "../router";
+import { go, route } from "../router";
 import { loadModel, modelFailures, models } from "../session";
 import { Failure } from "./messages";
 import { useStore } from "../store";
@@ -105,8 +107,13 @@ function Fact({ name, value }: { name: string; value: string }) {
 }
 
 function EntityCard({ table, entity }: { table: string; entity: Entity }) {
+  const card = useRef<HTMLElement>(null);
+  const isWanted = useStore(route).query["entity"] === entity.name;
+  useEffect(() => {
+    if (isWanted) card.current?.scrollIntoView({ block: "center" });
+  }, [isWanted]);
   return (
-    <article class="entity-card">
+    <article class={isWanted ? "entity-card wanted" : "entity-card"} ref={card}>
       <h3>
         <span class={`entity ${entityHue(table, entity.name)}`}>{entity.name}</span>
         {entity.about && <small>{entity.about}</small>}

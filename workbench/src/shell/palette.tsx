@@ -1,9 +1,10 @@
-/** The command palette: tables, indexes, views and commands by a few letters of their names. */
+/** The command palette: tables, indexes, entities, access patterns, views and commands by a few letters of their names. */
 
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
+import { withBeside } from "../query/side_pane";
 import { go, route } from "../router";
-import { refreshTables, session, tables, unlock } from "../session";
+import { loadModel, models, refreshTables, session, tables, unlock } from "../session";
 import { useStore } from "../store";
 import { toggleTheme } from "../theme";
 import { count } from "../values";
@@ -22,9 +23,13 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const all = useStore(tables);
   const found = useStore(session);
   const { path } = useStore(route);
+  const known = useStore(models);
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState(0);
   const list = useRef<HTMLUListElement>(null);
+
+  // The models that the user has loaded; those of other tables are known once they were opened.
+  useEffect(() => found?.models.filter((each) => all?.some((one) => one.name === each)).forEach(loadModel), [found, all]);
 
   const commands = useMemo(() => {
     const table = path[0] === "t" ? path[1] : undefined;
@@ -32,7 +37,10 @@ export function Palette({ onClose }: { onClose: () => void }) {
     if (table)
       for (const view of TABLE_VIEWS)
         listed.push({ title: view.title, group: table, hint: view.shortcut, run: () => go(["t", table, view.name]) });
+    if (table) listed.push({ title: `Save ${table} as a file`, group: "Command", run: () => go(["t", table, "files"]) });
     for (const each of all ?? []) {
+      if (table && (path[2] ?? "items") === "items" && each.name !== table)
+        listed.push({ title: `${each.name} beside ${table}`, group: "Beside", run: () => withBeside(each.name) });
       listed.push({ title: each.name, group: "Table", hint: `${count(each.items ?? 0)} items`, run: () => go(["t", each.name, "items"]) });
       for (const index of each.indexes ?? [])
         listed.push({
@@ -42,6 +50,15 @@ export function Palette({ onClose }: { onClose: () => void }) {
           run: () => go(["t", each.name, "items"], { index: index.name }),
         });
     }
+    for (const [name, { model, loaded }] of Object.entries(known))
+      for (const entity of model?.entities ?? []) {
+        listed.push({ title: entity.name, group: "Entity", hint: name, run: () => go(["t", name, "model"], { entity: entity.name }) });
+        for (const pattern of entity.patterns) {
+          const title = `${entity.name}.${pattern.name}`;
+          listed.push({ title, group: "Access pattern", hint: name, run: () => go(["t", name, "items"], { pattern: title, index: pattern.index }) });
+        }
+        if (loaded && found?.writable) listed.push({ title: `New ${entity.name}`, group: "Command", hint: name, run: () => go(["t", name, "items"], { new: entity.name }) });
+      }
     for (const view of topViews(found)) listed.push({ title: view.title, group: "View", run: () => go([view.name]) });
     listed.push({ title: "Light or dark colours", group: "Command", hint: "t", run: toggleTheme });
     listed.push({ title: "Read the list of tables again", group: "Command", run: () => void refreshTables() });
@@ -52,7 +69,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
         run: () => void unlock(!found.writable).catch((error: Error) => notify(error.message, { failed: true })),
       });
     return listed;
-  }, [all, path, found]);
+  }, [all, path, found, known]);
 
   const shown = useMemo(() => ranked(commands, text).slice(0, 60), [commands, text]);
   const pick = (command: Command | undefined) => {
@@ -80,8 +97,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
         aria-expanded="true"
         aria-controls="palette-list"
         aria-activedescendant={shown[chosen] ? `command-${chosen}` : undefined}
-        aria-label="Search tables, indexes and commands"
-        placeholder="Tables, indexes, commands"
+        aria-label="Search tables, indexes, entities, access patterns and commands"
+        placeholder="Tables, indexes, entities, access patterns, commands"
         value={text}
         onInput={(event) => {
           setText(event.currentTarget.value);
@@ -92,7 +109,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
       <ul id="palette-list" role="listbox" aria-label="Results" ref={list}>
         {shown.map((command, place) => (
           <li
-            key={`${command.group}${command.title}`}
+            key={`${command.group} ${command.title} ${command.hint}`}
             id={`command-${place}`}
             role="option"
             aria-selected={place === chosen}

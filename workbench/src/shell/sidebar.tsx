@@ -2,7 +2,8 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import type { ListedTable } from "../api";
+import { call, reachable, type ListedTable } from "../api";
+import { useRepeated } from "../repeated";
 import { href, route } from "../router";
 import { refreshTables, session, tables, unlock } from "../session";
 import { keyName, useShortcuts } from "../shortcuts";
@@ -116,11 +117,18 @@ function short(number: number): string {
   return `${(number / 1_000_000).toFixed(number < 10_000_000 ? 1 : 0)}M`;
 }
 
+const LOOK = 5_000; // milliseconds after which it is asked whether the server is there
+
 function Connection({ onHelp }: { onHelp: () => void }) {
   const found = useStore(session);
   useStore(theme);
+  const isThere = useStore(reachable);
   const [, redraw] = useState(0);
   useEffect(() => redraw((number) => number + 1), []);
+  useRepeated(LOOK, async (signal) => {
+    await call("session", {}, signal).catch(() => undefined); // `reachable` has it
+    return !signal.aborted;
+  }, []);
   const lock = async () => {
     if (!found) return;
     try {
@@ -134,8 +142,8 @@ function Connection({ onHelp }: { onHelp: () => void }) {
   return (
     <footer class="connection">
       <div class="target" title={found?.target}>
-        <span class={`dot${found ? " live" : ""}`} aria-hidden="true" />
-        <span class="address">{found ? (found.target === ":memory:" ? "in memory" : found.target) : "connecting…"}</span>
+        <span class={`dot${!isThere ? " gone" : found ? " live" : ""}`} aria-hidden="true" />
+        <span class="address" role="status">{!isThere ? "the server does not answer" : found ? (found.target === ":memory:" ? "in memory" : found.target) : "connecting…"}</span>
       </div>
       <div class="tools">
         <button

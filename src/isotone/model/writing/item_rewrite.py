@@ -97,6 +97,10 @@ class Rewrite(Write[bool]):
         self.saw(item)
 
     @property
+    def keys_to_migrate(self) -> tuple[Item, ...]:
+        return ()  # it moves the item itself
+
+    @property
     def entity_key(self) -> EntityKey[Any]:
         return EntityKey.of(self.schema.from_item(self.outcome(self.current or {})))
 

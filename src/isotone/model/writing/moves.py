@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from isotone.errors import AlreadyExists, WriteRefused
+from isotone.expressions import nodes
 from isotone.model.expression_trees import conjunction
 from isotone.model.writing import headroom, uniqueness
 from isotone.model.writing.changed_item import applied, new_value, rewritten, unkeyed
@@ -58,8 +59,7 @@ class Move(ChangesWrite[E]):
         markers = uniqueness.changes(schema, new_key, before, after, now, previous_owner=self.key)
         if is_older(schema, current):
             self._check_upgraded(current)
-        same = as_it_was(schema, current)
-        as_seen = conjunction([*self._callers_conditions(current), same])
+        as_seen = conjunction([*self._callers_conditions(current), self._as_seen(current)])
         if new_key == self.key:
             put = action("Put", schema, self._explain, as_seen, Item=item)
             return PlannedWrite([put, *markers], item)
@@ -72,6 +72,10 @@ class Move(ChangesWrite[E]):
         delete = action("Delete", schema, self._explain, as_seen, Key=self.key)
         put = action("Put", schema, taken, vacancy, Item=item)
         return PlannedWrite([delete, put, *markers], item)
+
+    def _as_seen(self, current: Item) -> nodes.ConditionNode | None:
+        """The condition that the item is as it was read."""
+        return as_it_was(self.schema, current)
 
     def finish(self, plan: PlannedWrite, attributes: Item | None) -> E:
         return cast("E", entity_of(self.schema, plan.outcome))

@@ -162,7 +162,11 @@ def _taken(schema: EntitySchema, field: Attr[Any], values: Mapping[str, Any]) ->
         if marker is None:
             return None
         # An item that is not a marker has no owner, but occupies the marker's key.
-        owner = item_from_wire(marker.get(OWNER_ATTRIBUTE, {}).get("M") or key_in(schema, marker))
+        stored = marker.get(OWNER_ATTRIBUTE, {}).get("M") or key_in(schema, marker)
+        names = [
+            each.name for each in schema.table.keys.attributes
+        ]  # engines order maps as they like
+        owner = item_from_wire({name: stored[name] for name in names if name in stored})
         value = values[field.name]
         within = "".join(
             f" within {each.name} {values[each.name]!r}" for each in field.unique_within

@@ -122,6 +122,11 @@ class Write(ABC, Generic[R]):
         """The primary key to which the item moves, if it is known before planning."""
         return None
 
+    @property
+    def keys_to_migrate(self) -> tuple[Item, ...]:
+        """The keys whose items may still be under a previous key, from which they are moved first."""
+        return tuple(key for key in (self.key, self.target) if key is not None)
+
     def prepare(self) -> None:
         """Run the entity's `before_…` hook."""
 

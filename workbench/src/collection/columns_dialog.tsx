@@ -1,0 +1,97 @@
+/** The columns of each entity, arranged by keyboard or mouse: shown or hidden, in which order, how wide, sorted by which. */
+
+import { useStore } from "../store";
+import { Dialog } from "../shell/dialog";
+import { arrangementOf, arrangements, KEYS, move, reset, resize, toggle } from "./column_settings";
+import { entityHue } from "./hues";
+import type { Columns } from "./rows";
+import { next, type Sorting } from "./sorting";
+
+interface Props {
+  table: string;
+  columns: Columns;
+  sorting: Sorting | null;
+  onSort: (sorting: Sorting | null) => void;
+  onClose: () => void;
+}
+
+export function ColumnsDialog({ table, columns, sorting, onSort, onClose }: Props) {
+  useStore(arrangements);
+  return (
+    <Dialog title="Columns" className="columns-dialog" onClose={onClose}>
+      <h2>Columns</h2>
+      <p class="quiet">Kept in this browser. Sorting orders the items that are loaded; it does not read more.</p>
+      {columns.entities.map((entity, place) => (
+        <OfEntity key={entity ?? ""} isFirst={place === 0} {...{ table, columns, entity, sorting, onSort }} />
+      ))}
+      <div class="actions">
+        <button
+          onClick={() => {
+            for (const entity of columns.entities) reset(table, entity);
+            reset(table, KEYS);
+            onSort(null);
+          }}
+        >
+          As they were
+        </button>
+        <button class="primary" onClick={onClose}>
+          Done
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+interface OfEntityProps extends Omit<Props, "onClose"> {
+  entity: string | null;
+  isFirst: boolean;
+}
+
+function OfEntity({ table, columns, entity, isFirst, sorting, onSort }: OfEntityProps) {
+  const { hidden, widths } = arrangementOf(table, entity);
+  columns.arrange();
+  const names = columns.names(entity);
+  const shown = new Map(columns.of(entity).map((each) => [each.name, each.width]));
+  const title = entity ?? "Items";
+  return (
+    <section aria-label={`Columns of ${title}`}>
+      <h3>{entity ? <span class={`entity ${entityHue(table, entity)}`}>{entity}</span> : "Items"}</h3>
+      <ul class="column-list">
+        {names.map((name, place) => {
+          const sorted = sorting?.entity === entity && sorting.name === name ? sorting : null;
+          return (
+            <li key={name}>
+              <label>
+                <input type="checkbox" autoFocus={isFirst && place === 0} checked={!hidden.includes(name)} onChange={() => toggle(table, entity, name)} /> <code>{name}</code>
+              </label>
+              <span class="space" />
+              <button
+                class={sorted ? "sorted" : ""}
+                aria-label={`Sort by ${name}`}
+                aria-pressed={sorted !== null}
+                title="Ascending, descending, as stored"
+                onClick={() => onSort(next(sorting, entity, name))}
+              >
+                {sorted ? (sorted.descending ? "↓" : "↑") : "↕"}
+              </button>
+              <input
+                type="number"
+                aria-label={`Width of ${name}`}
+                step="20"
+                disabled={!shown.has(name)}
+                value={shown.get(name) ?? widths[name] ?? ""}
+                onChange={(event) => event.currentTarget.value && resize(table, entity, name, Number(event.currentTarget.value))}
+              />
+              <button class="icon" aria-label={`Move ${name} up`} disabled={place === 0} onClick={() => move(table, entity, names, name, names[place - 1]!)}>
+                ↑
+              </button>
+              <button class="icon" aria-label={`Move ${name} down`} disabled={place === names.length - 1} onClick={() => move(table, entity, names, name, names[place + 2] ?? null)}>
+                ↓
+              </button>
+            </li>
+          );
+        })}
+      </ul>
+    </section>
+  );
+}

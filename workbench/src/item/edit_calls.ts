@@ -1,0 +1,112 @@
+/** The calls that edit items through their entities (`isotone/workbench/editing.py`), with their types. */
+
+import { call, type Entity, type Item, type TableInfo, type Typed } from "../api";
+import { models } from "../session";
+import { own } from "../values";
+
+export type Values = Record<string, Typed>;
+
+/** One key as typed values give it: its attributes in parts, or why it has none. */
+export interface DraftKey {
+  name: string;
+  index: string | null;
+  parts: Record<string, [text: string, component: string | null][]>;
+  fault: string | null;
+  left_out: string | null;
+}
+export interface Draft {
+  faults: Record<string, string>;
+  missing: string[];
+  computed: Values;
+  keys: DraftKey[];
+}
+export interface Finding {
+  kind: string;
+  name: string | null;
+  meaning: string;
+  found: string | null;
+  declared: string | null;
+  advice: string;
+  notice: boolean;
+  /** By writing the item again, by setting the field, by removing the attribute; null if none of these does it. */
+  repair: "write" | "field" | "remove" | null;
+}
+/** A stored item in the form of its entity. */
+export interface Form extends Draft {
+  entity: string;
+  values: Values;
+  findings: Finding[];
+  /** Attributes that the entity does not declare. */
+  unknown: string[];
+}
+export interface Refusal {
+  code: string;
+  message: string;
+  fields: Record<string, string>;
+  /** Whether somebody else has changed the item; `item` is what it is now, null if it is gone. */
+  changed: boolean;
+  item: Item | null;
+}
+export interface Preview {
+  after: Item | null;
+  refused: string | null;
+  fields: Record<string, string>;
+}
+
+/** A write that the model refused. */
+export class Refused extends Error {
+  constructor(readonly refusal: Refusal) {
+    super(refusal.message);
+  }
+}
+
+/** The entities of a table, if the user's own model declares them; otherwise items are edited as attributes. */
+export function entitiesOf(table: string): Entity[] {
+  const known = own(models.value, table);
+  return known?.loaded ? (known.model?.entities ?? []) : [];
+}
+
+export function entityOf(table: string, name: string | null | undefined): Entity | null {
+  return entitiesOf(table).find((each) => each.name === name) ?? null;
+}
+
+/** The fields that people give: all, or those that may be changed of an entity that is there. */
+export function givenFields(entity: Entity, isNew: boolean): Entity["fields"] {
+  return entity.fields.filter((each) => each.set_by === null && (isNew || each.fixed === null));
+}
+
+export function readForm(table: TableInfo, item: Item, signal?: AbortSignal): Promise<Form> {
+  return call("edit_form", { table: table.name, item }, signal);
+}
+
+export function readDraft(table: TableInfo, entity: string, values: Values, item: Item | null, signal: AbortSignal): Promise<Draft> {
+  return call("edit_draft", { table: table.name, entity, values, item }, signal);
+}
+
+export function preview(table: TableInfo, values: Values, items: Item[]): Promise<{ previews: Preview[] }> {
+  return call("edit_preview", { table: table.name, values, items });
+}
+
+async function written(name: string, given: object): Promise<Item | null> {
+  const answer = await call<{ item: Item | null; refused?: Refusal }>(name, given);
+  if (answer.refused) throw new Refused(answer.refused);
+  return answer.item;
+}
+
+/** Creates an entity, or changes one as it was read; the item afterwards. */
+export async function save(table: TableInfo, entity: string, values: Values, item: Item | null): Promise<Item> {
+  return (await written("edit_save", { table: table.name, entity, values, item }))!;
+}
+
+export async function remove(table: TableInfo, item: Item): Promise<void> {
+  await written("edit_delete", { table: table.name, item });
+}
+
+/** Undoes a change of an item, from what it is now to what it was; null stands for no item. */
+export function undo(table: TableInfo, item: Item | null, before: Item | null): Promise<Item | null> {
+  return written("edit_undo", { table: table.name, item, before });
+}
+
+export async function repair(table: TableInfo, item: Item, without: string[]): Promise<Item> {
+  return (await written("edit_repair", { table: table.name, item, without }))!;
+}

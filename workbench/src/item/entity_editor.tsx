@@ -1,0 +1,88 @@
+/** Edits or creates one entity through its model: the form, what is refused, and what somebody else did meanwhile. */
+
+import { useState } from "preact/hooks";
+
+import type { CallError, Entity, Item, TableInfo } from "../api";
+import { ExplainDialog } from "../query/explain_dialog";
+import { Failure, notify } from "../shell/messages";
+import { requestOf, type Sent } from "./changes";
+import { Conflict } from "./conflict";
+import { preview, Refused, save, type Form, type Refusal, type Values } from "./edit_calls";
+import { EntityForm } from "./entity_form";
+
+interface Props {
+  table: TableInfo;
+  entity: Entity;
+  item: Item | null;
+  form: Form | null;
+  given: Values | null;
+  onSaved: (before: Item | null, after: Item) => void;
+  /** Shows the item as somebody else left it. */
+  onTheirs: (now: Item | null) => void;
+  onRaw: () => void;
+  onCancel: () => void;
+}
+
+export function EntityEditor({ table, entity, item, form, given, onSaved, onTheirs, onRaw, onCancel }: Props) {
+  const [saving, setSaving] = useState(false);
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [mine, setMine] = useState<Values>({});
+  const [error, setError] = useState<CallError | null>(null);
+  const [costing, setCosting] = useState<Sent | null>(null);
+
+  const send = async (values: Values, over: Item | null) => {
+    setSaving(true);
+    setError(null);
+    setMine(values);
+    try {
+      onSaved(over, await save(table, entity.name, values, over));
+      setRefusal(null);
+    } catch (failure) {
+      if (failure instanceof Refused) setRefusal(failure.refusal);
+      else setError(failure as CallError);
+    } finally {
+      setSaving(false);
+    }
+  };
+  const showCost = (values: Values) => {
+    preview(table, values, [item!]).then(
+      ({ previews: [found] }) => {
+        const sent = found?.after ? requestOf({ table, before: item, after: found.after }) : null;
+        if (sent) setCosting(sent);
+        else notify(found?.refused ?? "Nothing would be written", { failed: Boolean(found?.refused) });
+      },
+      (failure: CallError) => setError(failure),
+    );
+  };
+  const isChanged = refusal?.changed === true && item !== null;
+  return (
+    <>
+      {error && <Failure error={error} />}
+      {refusal && isChanged && (
+        <Conflict table={table} entity={entity} refusal={refusal} began={form} mine={mine} saving={saving} onMine={(now) => void send(mine, now)} onTheirs={onTheirs} />
+      )}
+      {refusal && !isChanged && !Object.keys(refusal.fields).length && (
+        <div class="failure refusal" role="alert">
+          <strong>Not saved</strong>
+          <p>{refusal.message}</p>
+        </div>
+      )}
+      <EntityForm
+        table={table}
+        entity={entity}
+        item={item}
+        form={form}
+        given={given}
+        saving={saving}
+        refused={refusal?.fields ?? NONE}
+        onSave={(values) => void send(values, item)}
+        onCost={item && !entity.fields.some((each) => each.unique) ? showCost : null}
+        onRaw={onRaw}
+        onCancel={onCancel}
+      />
+      {costing && <ExplainDialog given={costing} onClose={() => setCosting(null)} />}
+    </>
+  );
+}
+
+const NONE: Record<string, string> = {};

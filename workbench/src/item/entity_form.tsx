@@ -1,0 +1,282 @@
+/** An entity in a form: its fields with their inputs, what is wrong beside each, and the keys that the values give. */
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+
+import type { CallError, Entity, Field, Item, TableInfo, Typed } from "../api";
+import { hue } from "../collection/hues";
+import { keyName } from "../shortcuts";
+import { Failure } from "../shell/messages";
+import { own, plural } from "../values";
+import { givenFields, readDraft, type Draft, type DraftKey, type Form, type Values } from "./edit_calls";
+import { NameFaults, useNameFaults } from "./name_input";
+import { boundsOf, hasInstant, isPlain, kindOf, TypedField, typedText, wrongTyped, ZoneChoice } from "./typed_field";
+import { faultOf } from "./value_editor";
+
+const PAUSE = 250; // milliseconds without typing after which the draft is asked for
+
+interface Props {
+  table: TableInfo;
+  entity: Entity;
+  /** The item that is edited, with its form; null for a new one. */
+  item: Item | null;
+  form: Form | null;
+  /** What a new one begins with, of an item that is duplicated. */
+  given: Values | null;
+  saving: boolean;
+  /** What was refused, by field. */
+  refused: Record<string, string>;
+  onSave: (values: Values) => void;
+  onCost: ((values: Values) => void) | null;
+  onRaw: () => void;
+  onCancel: () => void;
+}
+
+export function EntityForm({ table, entity, item, form, given, saving, refused, onSave, onCost, onRaw, onCancel }: Props) {
+  const isNew = item === null;
+  const fields = useMemo(() => givenFields(entity, isNew), [entity, isNew]);
+  const before = useMemo<Values>(
+    () => Object.fromEntries(fields.map((each) => [each.name, isNew ? each.default : (form?.values[each.name] ?? null)])),
+    [fields, form],
+  );
+  const [values, setValues] = useState<Values>(() => ({ ...before, ...picked(given, fields) }));
+  const [answer, setAnswer] = useState<{ draft: Draft; of: string } | null>(null);
+  const [failure, setFailure] = useState<CallError | null>(null);
+  const [tried, setTried] = useState(false);
+  const [stale, setStale] = useState<Record<string, Typed>>({}); // the values of which `refused` speaks
+  const names = useNameFaults();
+
+  const changed = Object.fromEntries(
+    fields.filter((each) => JSON.stringify(values[each.name]) !== JSON.stringify(before[each.name])).map((each) => [each.name, values[each.name]!]),
+  ) as Values;
+  const sent = JSON.stringify(changed);
+  useEffect(() => setStale(values), [refused]);
+  useEffect(() => {
+    const cancel = new AbortController();
+    const timer = setTimeout(() => {
+      readDraft(table, entity.name, changed, item, cancel.signal).then(
+        (found) => {
+          setAnswer({ draft: found, of: sent });
+          setFailure(null);
+        },
+        (error: CallError) => cancel.signal.aborted || setFailure(error),
+      );
+    }, answer ? PAUSE : 0);
+    return () => {
+      clearTimeout(timer);
+      cancel.abort();
+    };
+  }, [sent, table.name, entity.name, item]);
+
+  const draft = answer?.draft ?? form;
+  const faultAt = (field: Field): string | null => {
+    const name = field.name;
+    const now = values[name] ?? null;
+    const typed = wrongTyped(field.input, now);
+    if (typed) return null; // said in the input
+    if (field.input.kind === "raw" && now !== null) {
+      const wrong = faultOf(now as Item[string]);
+      if (wrong) return wrong;
+    }
+    if (own(refused, name) && JSON.stringify(stale[name]) === JSON.stringify(now)) return refused[name]!;
+    if (answer?.of === sent && own(answer.draft.faults, name)) return answer.draft.faults[name]!;
+    if (!(name in changed) && form && own(form.faults, name)) return form.faults[name]!;
+    if (tried && draft?.missing.includes(name) && (now === null || now === "")) return "is missing";
+    return null;
+  };
+  const wrong = fields.filter((each) => faultAt(each) !== null || wrongTyped(each.input, values[each.name] ?? null) !== null);
+  const blocks = fields.some((each) => wrongTyped(each.input, values[each.name] ?? null) !== null) || names.fault !== null;
+  const count = Object.keys(changed).length;
+  const rows = useRef<HTMLDivElement>(null);
+  // What was refused is shown, also if it is beyond the edge.
+  useEffect(() => {
+    const first = fields.find((each) => Object.hasOwn(refused, each.name));
+    if (first) rows.current?.querySelector(`[data-field="${CSS.escape(first.name)}"]`)?.scrollIntoView({ block: "nearest" });
+  }, [refused]);
+  useEffect(() => {
+    const first = fields.find((each) => isNew || !each.identifies) ?? fields[0];
+    if (first) rows.current?.querySelector<HTMLElement>(`[data-field="${CSS.escape(first.name)}"] :is(input, select, textarea)`)?.focus();
+  }, []);
+  const submit = useRef(() => undefined as void);
+  submit.current = () => {
+    setTried(true);
+    if (wrong[0]) rows.current?.querySelector(`[data-field="${CSS.escape(wrong[0].name)}"]`)?.scrollIntoView({ block: "nearest" });
+    if (blocks || saving) return;
+    if (!isNew && !count) return onCancel();
+    onSave(changed);
+  };
+  const later = () => setTimeout(() => submit.current()); // a name is taken over when its field is left
+  const maintained = entity.fields.filter((each) => each.set_by !== null || (!isNew && each.fixed !== null));
+
+  return (
+    <form
+      class="item-form entity-form"
+      aria-label={isNew ? `New ${entity.name}` : `Edit ${entity.name}`}
+      onSubmit={(event) => {
+        event.preventDefault();
+        later();
+      }}
+      onKeyDown={(event) => {
+        if (event.key === "Escape") {
+          event.preventDefault();
+          if (!count) onCancel(); // what was typed is not lost by a key
+          else if (event.target instanceof HTMLElement) event.target.blur();
+          return;
+        }
+        if (event.key !== "Enter" || !(event.metaKey || event.ctrlKey)) return;
+        event.preventDefault();
+        if (event.target instanceof HTMLElement) event.target.blur();
+        later();
+      }}
+    >
+      <div class="inspected" ref={rows}>
+        <NameFaults.Provider value={names.tell}>
+          <Keys table={table.name} keys={draft?.keys ?? []} />
+          {fields.some((each) => hasInstant(each.input)) && <ZoneChoice />}
+          {fields.map((field) => (
+            <FieldRow
+              key={field.name}
+              field={field}
+              isChanged={!isNew && field.name in changed}
+              value={values[field.name] ?? null}
+              before={before[field.name] ?? null}
+              fault={faultAt(field)}
+              onChange={(next) => setValues((all) => ({ ...all, [field.name]: next }))}
+            />
+          ))}
+        </NameFaults.Provider>
+        {maintained.length > 0 && (
+          <section class="maintained" aria-label="Set by the library">
+            <h3>Set by the library</h3>
+            <dl>
+              {maintained.map((each) => (
+                <div key={each.name}>
+                  <dt>
+                    <code>{each.name}</code> <small>{each.set_by ?? "fixed once it is created"}</small>
+                  </dt>
+                  <dd>{shownOf(each, draft, form)}</dd>
+                </div>
+              ))}
+            </dl>
+          </section>
+        )}
+        {failure && <Failure error={failure} />}
+        <p class="raw-switch">
+          <button type="button" class="link" onClick={onRaw}>
+            {isNew ? "Write a raw item instead" : "Edit its raw attributes instead"}
+          </button>
+        </p>
+      </div>
+      <div class="form-foot">
+        {tried && wrong.length > 0 && (
+          <span class="wrong" role="alert">
+            {plural(wrong.length, "field")} to put right: {wrong.map((each) => each.name).join(", ")}
+          </span>
+        )}
+        {onCost && (
+          <button type="button" disabled={isNew || !count || wrong.length > 0} title="What the table and each index are charged for it" onClick={() => onCost(changed)}>
+            Cost
+          </button>
+        )}
+        {!isNew && <span class="quiet">{count ? `${plural(count, "field")} changed` : "nothing changed yet"}</span>}
+        <span class="space" />
+        <button type="button" onClick={onCancel}>
+          Cancel
+        </button>
+        <button class="primary" disabled={saving || blocks} title={keyName("Mod+Enter")}>
+          {isNew ? "Create" : "Save"}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** What is taken over of an item that is duplicated. */
+function picked(given: Values | null, fields: Field[]): Values {
+  if (!given) return {};
+  return Object.fromEntries(fields.filter((each) => Object.hasOwn(given, each.name)).map((each) => [each.name, given[each.name]!]));
+}
+
+function shownOf(field: Field, draft: Draft | null, form: Form | null): string {
+  if (field.set_by === "computed" && draft && Object.hasOwn(draft.computed, field.name)) return typedText(draft.computed[field.name]);
+  const value = form?.values[field.name];
+  return value === undefined || value === null ? "—" : typedText(value);
+}
+
+interface RowProps {
+  field: Field;
+  isChanged: boolean;
+  value: Typed;
+  before: Typed;
+  fault: string | null;
+  onChange: (value: Typed) => void;
+}
+
+export function FieldRow({ field, isChanged, value, before, fault, onChange }: RowProps) {
+  const id = `fault-${field.name}`;
+  const bounds = boundsOf(field.input);
+  return (
+    <div class={`edited field${isChanged ? " changed" : ""}`} data-field={field.name}>
+      <div class="attribute-name">
+        <code>{field.name}</code> <small title={field.type}>{kindOf(field.input)}</small>
+        {field.required && <span class="mark required">required</span>}
+        {field.identifies && <span class="mark" title="The primary key is made from it">key</span>}
+        {field.keys.length > 0 && !field.identifies && <span class="mark" title={`Keys that are made from it: ${field.keys.join(", ")}`}>index</span>}
+        {field.unique && <span class="mark" title="No other entity may have the same value">unique</span>}
+        {isChanged && (
+          <button type="button" class="link back" title={`It was: ${typedText(before)}`} onClick={() => onChange(before)}>
+            Put back
+          </button>
+        )}
+      </div>
+      {(field.about || bounds) && <p class="about">{[field.about, bounds].filter(Boolean).join(" · ")}</p>}
+      <TypedField
+        label={field.name}
+        input={field.input}
+        value={value}
+        invalid={fault !== null}
+        {...(fault === null ? {} : { describedBy: id })}
+        onChange={(next) => onChange(next === null && !field.input.optional && !field.required && isPlain(field.input) && field.default === "" ? "" : next)}
+      />
+      {fault && (
+        <p class="wrong" id={id} role="alert">
+          {fault}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Keys({ table, keys }: { table: string; keys: DraftKey[] }) {
+  if (!keys.length) return null;
+  return (
+    <section class="draft-keys" aria-label="Keys">
+      <h3>Keys</h3>
+      <dl>
+        {keys.map((key) => (
+          <div key={key.name}>
+            <dt>
+              {key.name} <small>{key.index ?? "the table"}</small>
+            </dt>
+            <dd>
+              {key.left_out ? (
+                <span class="quiet">not in this index: {key.left_out}</span>
+              ) : key.fault ? (
+                <span class="wrong">{key.fault}</span>
+              ) : (
+                Object.entries(key.parts).map(([attribute, parts]) => (
+                  <code class="draft-key" key={attribute} title={attribute}>
+                    {parts.map(([text, component], place) => (
+                      <span key={place} class={component === null ? "literal" : hue(table, component)}>
+                        {text}
+                      </span>
+                    ))}
+                  </code>
+                ))
+              )}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}
