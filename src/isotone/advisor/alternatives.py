@@ -6,66 +6,70 @@ from collections.abc import Iterator
 from typing import Any
 
 from isotone.advisor.explanation import Alternative, Cost
-from isotone.advisor.read_costs import exact_cost, scaled_cost
+from isotone.advisor.read_costs import Budget, described_cost, estimate_read
 from isotone.advisor.read_plan import ReadPlan, plan_of_read
 from isotone.advisor.table_sample import TableSample, has_key, projected
 from isotone.expressions import CompiledCondition
 from isotone.expressions.key_planning import plan_key
-from isotone.model import Read, Stats, queries_for, waste_of
+from isotone.model import Read, Stats, Steps, queries_for, waste_of
 from isotone.tables.description import TableDescription
 from isotone.text_table import pluralized
 
 
 def alternatives_of(
-    plan: ReadPlan, contents: TableSample, estimate: Cost, read: Read[Any] | None
-) -> tuple[Alternative, ...]:
-    """The other keys of the table or the entity, and a scan."""
+    plan: ReadPlan, contents: TableSample, estimate: Cost, read: Read[Any] | None, budget: Budget
+) -> Steps[tuple[tuple[Alternative, ...], float]]:
+    """The other keys of the table or the entity, and a scan; with the units that their estimates consumed."""
     if plan.operation == "GetItem" or plan.where is None:
-        return ()
-    is_of_one_kind = read is not None and len(read.schemas) == 1
-    found = (
-        _of_model(read, contents, estimate)
-        if read is not None and is_of_one_kind
-        else _of_table(plan, contents, estimate)
-    )
+        return (), 0.0
+    if read is not None and len(read.schemas) == 1:
+        ways = list(_of_model(read, contents))
+    else:
+        ways = list(_of_table(plan, contents))
+    found, spent = [], 0.0
+    for name, why_not, way in ways:
+        if way is None:
+            found.append(Alternative(name, why_not))
+            continue
+        cost, units = yield from estimate_read(way, contents, budget)
+        spent += units
+        is_answer = not why_not or why_not.startswith("answers ")
+        found.append(
+            Alternative(name, _compared(why_not, cost, estimate) if is_answer else why_not, cost)
+        )
     if plan.operation == "Query":
-        cost = _cost(plan.as_scan(contents.shape.key), contents)
+        cost = described_cost(plan.as_scan(contents.shape.key), contents)
         found.append(Alternative(f"Scan of table {plan.table}", "reads everything", cost))
-    return tuple(found)
+    return tuple(found), spent
 
 
-def _of_model(read: Read[Any], contents: TableSample, estimate: Cost) -> list[Alternative]:
+Way = tuple[str, str, ReadPlan | None]
+"""The name of another key, why it was not used, and its plan; None if it cannot answer."""
+
+
+def _of_model(read: Read[Any], contents: TableSample) -> Iterator[Way]:
     """The other keys of an entity."""
     entity = read.schemas[0].entity
     ways, reasons = queries_for(entity, (*read.asked, *read.filters))
-    found = []
     for query, answered in ways:
         if query.name != read.name:
-            cost = _cost(plan_of_read(query, contents.shape), contents)
-            found.append(Alternative(query.name, _compared(answered, cost, estimate), cost))
+            yield query.name, answered, plan_of_read(query, contents.shape)
     for reason in reasons:
         name, _, why = reason.partition(": ")
         if name != read.name:
-            found.append(Alternative(name, why))
-    return found
+            yield name, why, None
 
 
-def _of_table(plan: ReadPlan, contents: TableSample, estimate: Cost) -> list[Alternative]:
+def _of_table(plan: ReadPlan, contents: TableSample) -> Iterator[Way]:
     """The other keys of a table without a model."""
-    found = []
     for name, way in _other_keys(plan, contents.shape):
         if way.operation == "Scan":
             missing = " and ".join(f"{each} = …" for each in way.key.partition_names)
-            found.append(Alternative(name, f"needs {missing}"))
+            yield name, f"needs {missing}", None
         elif not _can_be_asked(plan, way):
-            found.append(Alternative(name, "would have to filter by its own key"))
+            yield name, "would have to filter by its own key", None
         else:
-            cost = _cost(way, contents)
-            lacking = _lacking(plan, contents, way.index)
-            found.append(
-                Alternative(name, lacking or _compared(_answered(way), cost, estimate), cost)
-            )
-    return found
+            yield name, _lacking(plan, contents, way.index) or _answered(way), way
 
 
 def _other_keys(plan: ReadPlan, shape: TableDescription) -> Iterator[tuple[str, ReadPlan]]:
@@ -111,13 +115,16 @@ def _lacking(plan: ReadPlan, contents: TableSample, index: str | None) -> str:
 
 
 def _compared(answered: str, cost: Cost, estimate: Cost) -> str:
-    if cost.units < estimate.units:
+    most = cost.most
+    if most is not None and most.units < estimate.least.units:
         return f"{answered}, and would be cheaper"
+    if cost.units < estimate.units:
+        return (
+            f"{answered}, and would be cheaper"
+            if cost.exact and estimate.exact
+            else (f"{answered}, and is probably cheaper")
+        )
     return answered
-
-
-def _cost(plan: ReadPlan, contents: TableSample) -> Cost:
-    return (exact_cost if contents.is_whole else scaled_cost)(plan, contents)
 
 
 # Advice

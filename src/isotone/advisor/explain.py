@@ -11,7 +11,7 @@ from isotone.advisor.collection_drawing import CollectionDrawing
 from isotone.advisor.drawing import MOST_ITEMS, read_view
 from isotone.advisor.explanation import Cost, Explanation, KeyRangePart
 from isotone.advisor.key_names import KeyNames
-from isotone.advisor.read_costs import estimate_read, measure_read
+from isotone.advisor.read_costs import Budget, estimate_read, measure_read
 from isotone.advisor.read_plan import (
     READS,
     ReadPlan,
@@ -69,6 +69,8 @@ Subject = (
 )
 """A query, scan, merge, key, entity, PartiQL statement, or an action with its request."""
 
+_PAGES: Final = 8  # of 1 MB that are read of a range at most, where reading costs nothing but time
+_PAGES_OF_A_SERVICE: Final = 1  # where it takes units from those of the table
 _BATCHES: Final = frozenset(
     {"BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"}
 )
@@ -119,10 +121,11 @@ def explain(
 ) -> Any:
     """Explain a query, a PartiQL statement or a request: what it reads, what it costs, what else could answer it.
 
-    The estimate is made from the table's description and a scan of `sample` items (0 for none); it is exact if these
-    are all. With `run`, the call is executed (even a write), and `measured` has its cost. `parameters` are the values
-    of a statement; `tables` name the parts of keys for requests and statements. Cost: the scan of the sample, and one
-    small query. With an `AsyncStore`, await the result.
+    The estimate is made from the table's description, a scan of `sample` items (0 for none), and the beginning of the
+    range; it is exact if these are all, else it says between which figures the cost lies. With `run`, the call is
+    executed (even a write), and `measured` has its cost. `parameters` are the values of a statement; `tables` name the
+    parts of keys for requests and statements. Cost: the scan of the sample, and up to 1 MB of each range (8 MB of an
+    engine that does not throttle). With an `AsyncStore`, await the result.
 
     >>> isotone.explain(store, Order.primary.where(Order.customer_id == "nobody")).estimate.units
     0.5
@@ -133,14 +136,20 @@ def explain(
         raise UsageError(f"{store!r} is not a store; make one by isotone.connect(…)")
     if type(sample) is not int or sample < 0:
         raise UsageError(f"sample={sample!r} is not a number of items; give 0 or more")
-    return store.run(_Explaining(sample, tuple(tables), run=run).explain(subject, parameters))
+    pages = _PAGES if not store.capabilities.provisioned_throughput else _PAGES_OF_A_SERVICE
+    explaining = _Explaining(sample, tuple(tables), pages if sample else None, run=run)
+    return store.run(explaining.explain(subject, parameters))
 
 
 class _Explaining:
     """One explanation: reads each table at most once."""
 
-    def __init__(self, sample: int, tables: tuple[Table, ...], *, run: bool) -> None:
+    def __init__(
+        self, sample: int, tables: tuple[Table, ...], pages: int | None, *, run: bool
+    ) -> None:
         self._most = sample
+        self._budget = Budget(pages)
+        self._budget_of_others = Budget(None if pages is None else pages // 4)
         self._tables = tables
         self._run = run
         self._contents: dict[str, TableSample] = {}
@@ -227,8 +236,11 @@ class _Explaining:
         title: str,
         read: Read[Any] | None = None,
     ) -> Steps[Explanation]:
-        estimate, spent = yield from estimate_read(plan, contents)
-        self._spent += spent
+        estimate, spent = yield from estimate_read(plan, contents, self._budget)
+        others, more = yield from alternatives_of(
+            plan, contents, estimate, read, self._budget_of_others
+        )
+        self._spent += spent + more
         names = KeyNames([*models, *self._tables])
         drawing = CollectionDrawing((read_view(contents, plan, names, MOST_ITEMS),))
         measured = None
@@ -253,7 +265,7 @@ class _Explaining:
             filter=plan.filter_text,
             consistent=plan.consistent,
             advice=advice_of(plan, contents, estimate, read),
-            alternatives=alternatives_of(plan, contents, estimate, read),
+            alternatives=others,
             drawing=drawing if drawing.views[0].collections else None,
             measured=measured,
             request=plan.request[1],
