@@ -11,6 +11,7 @@ from isotone.advisor.collection_drawing import CollectionDrawing
 from isotone.advisor.drawing import MOST_ITEMS, read_view
 from isotone.advisor.explanation import Cost, Explanation, KeyRangePart
 from isotone.advisor.key_names import KeyNames
+from isotone.advisor.pattern_names import ModelPatterns
 from isotone.advisor.read_costs import Budget, estimate_read, measure_read
 from isotone.advisor.read_plan import (
     READS,
@@ -233,12 +234,13 @@ class _Explaining:
         plan: ReadPlan,
         contents: TableSample,
         models: Sequence[Table],
-        title: str,
+        title: str = "",
         read: Read[Any] | None = None,
     ) -> Steps[Explanation]:
         estimate, spent = yield from estimate_read(plan, contents, self._budget)
+        patterns = ModelPatterns([*models, *self._tables])
         others, more = yield from alternatives_of(
-            plan, contents, estimate, read, self._budget_of_others
+            plan, contents, estimate, read, patterns, self._budget_of_others
         )
         self._spent += spent + more
         names = KeyNames([*models, *self._tables])
@@ -250,7 +252,7 @@ class _Explaining:
             if plan.request[0] == "ExecuteStatement":
                 measured = replace(measured, items_read=estimate.items_read)
         return Explanation(
-            title=title,
+            title=title or _title(plan, patterns.read_by(plan)),
             operation=plan.operation,
             table=plan.table,
             index=plan.index,
@@ -264,7 +266,7 @@ class _Explaining:
             else ("backward" if plan.backward else "forward"),
             filter=plan.filter_text,
             consistent=plan.consistent,
-            advice=advice_of(plan, contents, estimate, read),
+            advice=advice_of(plan, contents, estimate, read, patterns),
             alternatives=others,
             drawing=drawing if drawing.views[0].collections else None,
             measured=measured,
@@ -288,7 +290,7 @@ class _Explaining:
         more = {name: value for name, value in request.items() if name != "Statement"}
         plan = plan_of_statement(statement, values, contents.shape, more)
         if isinstance(plan, ReadPlan):
-            return (yield from self._of_plan(plan, contents, (), _title(plan)))
+            return (yield from self._of_plan(plan, contents, ()))
         return (yield from self._of_write(plan, contents))
 
     def _of_request(
@@ -303,7 +305,7 @@ class _Explaining:
         contents = yield from self._sample(_member(operation, request, "TableName"))
         if operation in READS:
             plan = plan_of_request(operation, request, contents.shape)
-            return (yield from self._of_plan(plan, contents, models, _title(plan)))
+            return (yield from self._of_plan(plan, contents, models))
         return (
             yield from self._of_write(plan_of_write(operation, request, contents.shape), contents)
         )
@@ -338,7 +340,7 @@ class _Explaining:
             if each == "GetItem":
                 plan = plan_of_request(each, members, contents.shape)
                 plan = replace(plan, consistent=in_transaction or plan.consistent)
-                part = yield from self._of_plan(plan, contents, models, _title(plan))
+                part = yield from self._of_plan(plan, contents, models)
                 part = replace(part, alternatives=(), drawing=None)
                 parts.append(_doubled(part) if in_transaction else part)
             else:
@@ -459,10 +461,14 @@ def _parts_of(operation: str, request: Request) -> list[tuple[str, Request]]:
     return found
 
 
-def _title(plan: ReadPlan) -> str:
-    where = f"index {plan.index} of table {plan.table}" if plan.index else f"table {plan.table}"
+def _place(plan: ReadPlan) -> str:
+    return f"index {plan.index} of table {plan.table}" if plan.index else f"table {plan.table}"
+
+
+def _title(plan: ReadPlan, pattern: str = "") -> str:
     several = len(plan.collections) if plan.operation == "Query" else 1
-    return f"{f'{several} Queries' if several > 1 else plan.operation} of {where}"
+    action = f"{several} Queries" if several > 1 else plan.operation
+    return f"{action} of {f'{pattern}: ' if pattern else ''}{_place(plan)}"
 
 
 def _order_of(query: Query[Any]) -> str:

@@ -10,11 +10,10 @@ import webbrowser
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import isotone
 from isotone.backends.addresses import is_remote
 from isotone.backends.interface import Backend
 from isotone.cli import database
-from isotone.cli.modules import targets
+from isotone.cli.modules import tables_of
 from isotone.cli.program import Command
 from isotone.errors import UnknownOperationException
 
@@ -64,7 +63,7 @@ def workbench_of(
         backend,
         target=target,
         writable=writable,
-        tables=_tables(model),
+        tables=tables_of(model),
         remote=remote,
         is_endpoint=is_endpoint,
         workload=_workload(workload),
@@ -74,7 +73,7 @@ def workbench_of(
 
 def check_model(model: str | None, workload: str | None) -> None:
     """Check the model and the workload before a database is opened; raises `UsageError`."""
-    _tables(model)
+    tables_of(model)
     _workload(workload)
 
 
@@ -84,16 +83,6 @@ def _workload(text: str | None) -> Workload | None:
     from isotone.cli.simulating import workload_of
 
     return workload_of(text)
-
-
-def _tables(model: str | None) -> Sequence[isotone.Table]:
-    if model is None:
-        return ()
-    found = {}
-    for target in targets(model):
-        table = target if isinstance(target, isotone.Table) else target.__schema__.table
-        found[table.name] = table
-    return list(found.values())
 
 
 def port(text: str) -> int:

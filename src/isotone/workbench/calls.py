@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from isotone.advisor import Explanation, explain
 from isotone.advisor.lint import LintReport, lint
+from isotone.advisor.statement_plan import table_of_statement
 from isotone.errors import IsotoneError, UsageError
 from isotone.model import Store, connect
 from isotone.tables.threads import in_thread
@@ -254,7 +255,7 @@ class WorkbenchCalls:
     def _explained(self, subject: Any, *, run: bool) -> Explanation:
         is_statement = isinstance(subject, str)
         action, request = ("ExecuteStatement", {"Statement": subject}) if is_statement else subject
-        name = "" if is_statement else str(request.get("TableName", ""))
+        name = table_of_statement(subject) if is_statement else str(request.get("TableName", ""))
         known = self._recognition.model_of(name) if name else None
         tables = [] if known is None else [known]
         estimated = explain(self._connected(), subject, sample=self._sample, tables=tables)

@@ -14,21 +14,27 @@ interface Props {
   entity: Entity;
   pattern: Pattern;
   onShow: (view: View, code: string) => void;
+  /** Set to a function that returns what the form asks for now. */
+  asked: { current: PatternAsked };
+  /** What was asked last: an untouched form asks for the same. */
+  sent: { view: View; code: string | null };
 }
+
+export type PatternAsked = () => Promise<{ view: View; code: string | null } | null>;
 
 interface Answer {
   request: Request;
   code: string;
 }
 
-export function PatternForm({ view, entity, pattern, onShow }: Props) {
+export function PatternForm({ view, entity, pattern, onShow, asked, sent }: Props) {
   const [texts, setTexts] = useState<Record<string, string>>({});
   const [operators, setOperators] = useState<Record<string, string>>({});
   const [seconds, setSeconds] = useState<Record<string, string>>({});
   const [error, setError] = useState<CallError | null>(null);
   const set = (name: string, text: string) => setTexts({ ...texts, [name]: text });
 
-  const run = async () => {
+  const ask = async (): Promise<{ view: View; code: string } | null> => {
     setError(null);
     const equal = Object.fromEntries(pattern.group.map((each) => [each.name, texts[each.name] ?? ""]));
     let range = {};
@@ -47,11 +53,17 @@ export function PatternForm({ view, entity, pattern, onShow }: Props) {
     try {
       const given = { table: view.table.name, entity: entity.name, pattern: pattern.name, equal, ...range };
       const answer = await call<Answer>("pattern", { ...given, descending: view.descending });
-      onShow(viewOf(view, pattern, answer.request), answer.code);
+      return { view: viewOf(view, pattern, answer.request), code: answer.code };
     } catch (failure) {
       setError(failure as CallError);
+      return null;
     }
   };
+  const run = async () => {
+    const found = await ask();
+    if (found) onShow(found.view, found.code);
+  };
+  asked.current = async () => (Object.values(texts).some(Boolean) ? ask() : sent);
 
   let open = true;
   return (
