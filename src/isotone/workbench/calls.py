@@ -215,7 +215,7 @@ class WorkbenchCalls:
         }
 
     async def pattern(self, given: Mapping[str, Any]) -> Answer:
-        """The request of an access pattern with given parameters."""
+        """The request of an access pattern with given parameters, and its program; `origin` is where the page is."""
         name = _text(given, "table")
         found = await in_thread(self._recognition.model_of, name)
         if found is None:
@@ -229,15 +229,19 @@ class WorkbenchCalls:
             values=given.get("values") or (),
             descending=given.get("descending") is True,
         )
-        return patterns.answer(found, asked)
+        inferred = None if self._recognition.is_loaded(name) else self._recognition.inferred(name)
+        source = None if inferred is None else inferred.source
+        return patterns.answer(found, asked, self._target(given), source)
 
     async def code(self, given: Mapping[str, Any]) -> Answer:
         """A request as code: `{"action", "request"}`; `origin` is where the page is."""
         request = given.get("request") or {}
+        return {"snippets": code.snippets(_text(given, "action"), request, self._target(given))}
+
+    def _target(self, given: Mapping[str, Any]) -> str:
+        """What copied code connects to: the origin of the page, if it is the engine's, too."""
         target = self._source.target
-        if self._source.is_endpoint:
-            target = given.get("origin") or target
-        return {"snippets": code.snippets(_text(given, "action"), request, target)}
+        return str(given.get("origin") or target) if self._source.is_endpoint else target
 
     async def explain(self, given: Mapping[str, Any]) -> Answer:
         """Explain a request or a statement: `{"action", "request"}` or `{"statement"}`.

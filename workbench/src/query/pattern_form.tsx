@@ -52,7 +52,7 @@ export function PatternForm({ view, entity, pattern, onShow, asked, sent }: Prop
     }
     try {
       const given = { table: view.table.name, entity: entity.name, pattern: pattern.name, equal, ...range };
-      const answer = await call<Answer>("pattern", { ...given, descending: view.descending });
+      const answer = await call<Answer>("pattern", { ...given, descending: view.descending, origin: location.origin });
       return { view: viewOf(view, pattern, answer.request), code: answer.code };
     } catch (failure) {
       setError(failure as CallError);
@@ -127,18 +127,25 @@ function Field(props: { parameter: Parameter; text: string; onText: (text: strin
         ))}
       </select>
     );
+  const { zone } = parameter;
   return (
-    <input
-      aria-label={parameter.name}
-      placeholder={parameter.type}
-      value={text}
-      disabled={disabled}
-      spellcheck={false}
-      autocomplete="off"
-      onInput={(event) => onText(event.currentTarget.value)}
-    />
+    <span class="typed">
+      <input
+        aria-label={parameter.name}
+        placeholder={zone ? "2026-09-01 or 2026-09-01T12:00" : parameter.type}
+        title={zone && `A time; without a zone it is taken as ${zone}`}
+        value={text}
+        disabled={disabled}
+        spellcheck={false}
+        autocomplete="off"
+        onInput={(event) => onText(event.currentTarget.value)}
+      />
+      {zone && text && !HAS_ZONE.test(text) && <span class="quiet">taken as {zone}</span>}
+    </span>
   );
 }
+
+const HAS_ZONE = /(?:[Zz]|[+-]\d\d:?\d\d)$/;
 
 const CONDITION =
   /begins_with\(\s*(?<prefixed>[^,\s]+)\s*,\s*(?<prefix>:\w+)\s*\)|(?<between>\S+)\s+BETWEEN\s+(?<low>:\w+)\s+AND\s+(?<high>:\w+)|(?<name>[^\s()]+)\s*(?<operator><=|>=|=|<|>)\s*(?<value>:\w+)/g;
