@@ -294,6 +294,19 @@ def test_explain_takes_what_stands_in_the_form_of_a_pattern(bench):
     assert "pk=" not in bench.page.url
 
 
+def test_a_fault_of_a_statement_is_underlined_where_it_is(bench):
+    bench.open(
+        "#/t/Orders/partiql?statement=SELECT%20*%20FROM%20Orders%20WHERE%20customer%20%3D%20"
+    )
+    bench.page.wait_for_selector(".editor-host")
+    bench.until("document.querySelector('.editor-host').shadowRoot?.querySelector('.cm-content')")
+    for name in ("Run", "Explain"):
+        bench.page.get_by_role("button", name=name).first.click()
+        bench.until(
+            "document.querySelector('.editor-host').shadowRoot.querySelector('.cm-lintRange')?.innerText === '='"
+        )
+
+
 def test_code_is_copied(bench):
     bench.open(f"#/t/GitHub/items?{ANN}")
     bench.wait_for_items(10)

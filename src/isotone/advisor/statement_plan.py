@@ -14,6 +14,7 @@ from isotone.expressions.partiql import (
     Select,
     UpdateStatement,
     beyond_key,
+    fault_place,
     key_of,
     messages,
     parse_statement,
@@ -28,6 +29,12 @@ def table_of_statement(text: str) -> str:
     """The table that a statement names; empty if there is none. Raises `ValidationException` for another text."""
     parsed = parse_statement(text)
     return "" if isinstance(parsed, Exists) else parsed.table
+
+
+def place_of_fault(statement: str, message: str) -> dict[str, int] | None:
+    """Where the fault of a statement is that a message tells: line and column from 1, and length."""
+    found = fault_place(statement, message)
+    return None if found is None else found._asdict()
 
 
 def plan_of_statement(

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from isotone.advisor import Explanation, explain
 from isotone.advisor.lint import LintReport, lint
-from isotone.advisor.statement_plan import table_of_statement
+from isotone.advisor.statement_plan import place_of_fault, table_of_statement
 from isotone.errors import IsotoneError, UsageError
 from isotone.model import Store, connect
 from isotone.tables.threads import in_thread
@@ -63,6 +63,7 @@ class WorkbenchCalls:
             "pattern": self.pattern,
             "code": self.code,
             "explain": self.explain,
+            "statement_fault": self.statement_fault,
             "lint": self.lint,
             "changes": self.changes,
             "structures": self.structures,
@@ -273,6 +274,10 @@ class WorkbenchCalls:
                 f"Explain measures up to {_MOST_MEASURED:,}"
             )
         return explain(self._connected(), subject, sample=self._sample, tables=tables, run=True)
+
+    async def statement_fault(self, given: Mapping[str, Any]) -> Answer:
+        """Where the fault of a statement is, by the engine's message: `{"statement", "message"}`."""
+        return {"place": place_of_fault(_text(given, "statement"), _text(given, "message"))}
 
     async def lint(self, given: Mapping[str, Any]) -> Answer:
         """Lint a table: its items, and the keys of a loaded model."""

@@ -54,7 +54,7 @@ export function ExplainDialog({ given, onClose }: { given: Given; onClose: () =>
   );
 }
 
-export function Explained({ given }: { given: Given }) {
+export function Explained({ given, onFault }: { given: Given; onFault?: (error: CallError) => void }) {
   const [found, setFound] = useState<Explanation | null>(null);
   const [error, setError] = useState<CallError | null>(null);
   const [measuring, setMeasuring] = useState(false);
@@ -68,7 +68,11 @@ export function Explained({ given }: { given: Given }) {
     setRefused(null);
     call<{ explanation: Explanation }>("explain", given, cancel.signal).then(
       (answer) => setFound(answer.explanation),
-      (failure: CallError) => cancel.signal.aborted || setError(failure),
+      (failure: CallError) => {
+        if (cancel.signal.aborted) return;
+        setError(failure);
+        onFault?.(failure);
+      },
     );
     return () => cancel.abort();
   }, [JSON.stringify(given)]);
