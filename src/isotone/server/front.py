@@ -20,14 +20,14 @@ from isotone.server.dispatcher import Deliver, Dispatcher, FrontService, Result,
 from isotone.server.exposition import MetricFamily
 from isotone.server.gathering import packed, unpacked
 from isotone.server.listener import Listener, ServerOptions, admission_of
-from isotone.server.monitor import BODY_BUDGET, Monitor, health_page, hot_keys_page, metrics_page
+from isotone.server.monitor import BODY_BUDGET, Monitor, health_page, json_page, metrics_page
 from isotone.server.pages import Pages
 from isotone.server.pages_process import passed_on
 from isotone.server.process_channel import Channel, Link, Outcome
 from isotone.server.process_control import Order
 from isotone.server.process_messages import Request
 from isotone.server.request import ServiceCall
-from isotone.server.response import BROKEN, HEALTH, HOT_KEYS, NOT_FOUND, PlainResponse
+from isotone.server.response import BROKEN, HEALTH, HOT_KEYS, NOT_FOUND, QUERIES, PlainResponse
 from isotone.server.shared_counts import SharedBodies, SharedCounts
 
 log = logging.getLogger("isotone.server")
@@ -76,7 +76,9 @@ class FrontMonitor(Monitor):
         elif request is HEALTH:
             self._ask(of_writer.HEALTH, b"", answer, lambda text: health_page(text.decode()))
         elif request is HOT_KEYS:
-            self._ask(of_writer.HOT_KEYS, b"", answer, hot_keys_page)
+            self._ask(of_writer.HOT_KEYS, b"", answer, json_page)
+        elif request is QUERIES:
+            self._ask(of_writer.QUERIES, b"", answer, json_page)
         else:
             body = of_writer.WITH_TABLES if self.names_tables else b""
             self._ask(of_writer.METRICS, body, answer, lambda found: metrics_page(unpacked(found)))
@@ -99,6 +101,8 @@ class FrontMonitor(Monitor):
             hot_keys = self.hot_keys
             error = InternalServerError("this server counts no keys")
             channel.answer(request.number, error if hot_keys is None else hot_keys.json())
+        elif request.operation == of_writer.QUERIES:
+            channel.answer(request.number, self._service.served())
         else:
 
             def add(families: list[MetricFamily]) -> None:

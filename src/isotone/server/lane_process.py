@@ -42,6 +42,9 @@ READY: Final = "/ready"
 CONSUMED: Final = "/consumed"
 """A message of a lane: what its last request has read and written, for the metrics of the server."""
 
+SERVED: Final = "/served"
+"""A message of a lane: what its last request has cost, by its shape, for the queries of the server."""
+
 _NICENESS: Final = 5  # a lane leaves the processor to the server and to other programs
 _CHUNK: Final = 256 * 1024  # bytes that are received at once
 _REAP: Final = 1.0  # seconds between two looks for lanes that have ended
@@ -61,6 +64,8 @@ class LaneService(Protocol):
     def measure(self) -> None: ...
 
     def take_consumed(self) -> Consumed: ...
+
+    def take_served(self) -> bytes: ...
 
 
 OpenService = Callable[[], LaneService]
@@ -172,6 +177,8 @@ def serve_lane(end: socket.socket, service: LaneService) -> None:
             messages: list[Message] = [answered]
             if consumed:
                 messages.insert(0, Request(0, CONSUMED, msgspec.msgpack.encode(consumed)))
+            if served := service.take_served():
+                messages.insert(0, Request(0, SERVED, served))
             end.sendall(frame(messages))
 
 

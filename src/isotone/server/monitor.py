@@ -1,9 +1,9 @@
-"""What a server tells its operators: `/healthz`, `/metrics`, `/hotkeys`, and the budget for the bodies that it holds.
+"""What a server tells its operators: `/healthz`, `/metrics`, `/hotkeys`, `/queries`, and the budget for the bodies.
 
 Any client may ask for the health. The metrics show the names of actions and tables and how much is done, so they are for
 clients on this machine, unless an option shows them to all. A server with credentials names tables only if an option shows
-its metrics, because they need no signature. Hot keys are data: only clients on this machine get them, and a
-server with credentials shows them to nobody.
+its metrics, because they need no signature. Hot keys are data, and so are the requests that stand for queries: only
+clients on this machine get them, and a server with credentials shows them to nobody.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from isotone.server.dispatcher import Service, Thread
 from isotone.server.exposition import CONTENT_TYPE, MetricFamily, text
 from isotone.server.hot_keys import HotKeys
 from isotone.server.metrics import Bodies, Metrics
-from isotone.server.response import BROKEN, HEALTH, HOT_KEYS, NOT_FOUND, PlainResponse
+from isotone.server.response import BROKEN, HEALTH, HOT_KEYS, NOT_FOUND, QUERIES, PlainResponse
 
 BODY_BUDGET: Final = 256 << 20
 """Bytes of the bodies that have arrived and whose requests are not answered, over all connections."""
@@ -57,19 +57,21 @@ class Monitor:
         self.names_tables = names_tables or metrics_for_all
 
     def page(self, request: PlainResponse, peer: Any) -> PlainResponse:
-        """The page that a client asks for: `METRICS`, `HEALTH` or `HOT_KEYS`."""
+        """The page that a client asks for: `METRICS`, `HEALTH`, `HOT_KEYS` or `QUERIES`."""
         if request is HEALTH:
             return health_page(self._service.health())
         if not self.shows(request, peer):
             return NOT_FOUND
         if request is HOT_KEYS:
             assert self.hot_keys is not None
-            return hot_keys_page(self.hot_keys.json())
+            return json_page(self.hot_keys.json())
+        if request is QUERIES:
+            return json_page(self._service.served())
         return metrics_page(self.families(of_tables=self.names_tables))
 
     def shows(self, request: PlainResponse, peer: Any) -> bool:
         """Whether a client may see a page."""
-        if request is HOT_KEYS:
+        if request is HOT_KEYS or request is QUERIES:
             return self.hot_keys is not None and _is_here(peer)
         return request is HEALTH or self._metrics_for_all or _is_here(peer)
 
@@ -118,8 +120,8 @@ def health_page(trouble: str) -> PlainResponse:
     return PlainResponse(503 if trouble else 200, body, headers=((b"Content-Type", _TEXT),))
 
 
-def hot_keys_page(counted: bytes) -> PlainResponse:
-    """The answer to `GET /hotkeys`."""
+def json_page(counted: bytes) -> PlainResponse:
+    """The answer to `GET /hotkeys` or `GET /queries`."""
     return PlainResponse(200, counted, headers=((b"Content-Type", _JSON),))
 
 

@@ -1,8 +1,8 @@
 """The writer: the process that executes what the fronts of a server hand to it, and does the background work.
 
 Requests go to the dispatcher of a server that is one process: what arrived together, from any front, is one group and one
-commit. An operation that begins with a slash bypasses the dispatcher: health is the writer's own; metrics and hot keys are
-gathered from all fronts.
+commit. An operation that begins with a slash bypasses the dispatcher: health is the writer's own; metrics, hot keys and
+queries are gathered from all fronts.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ HEALTH: Final = "/healthz"
 METRICS: Final = "/metrics"
 """With a body, the metrics have those of tables. A front answers it with its own."""
 HOT_KEYS: Final = "/hotkeys"
+QUERIES: Final = "/queries"
 WITH_TABLES: Final = b"tables"
 _LAST_FRONT: Final = (
     10.0  # seconds that the writer waits at its end for fronts that have no supervisor any more
@@ -107,6 +108,8 @@ class WriterProcess:
             answer(self._service.health().encode(errors="replace"))
         elif path == HOT_KEYS:
             self._gather(path, body, lambda parts: answer(all_hot_keys(parts)))
+        elif path == QUERIES:
+            self._gather(path, body, lambda parts: answer(self._service.served(parts)))
         elif path == METRICS:
             self._gather(path, body, partial(self._measure, bool(body), answer))
 

@@ -322,10 +322,10 @@ class WorkbenchCalls:
     # The server of the engine
 
     async def server_page(self, given: Mapping[str, Any]) -> Answer:
-        """A page of another server for its operators: `{"name": "metrics"}` or `"hotkeys"`."""
+        """A page of another server for its operators: `{"name": "metrics"}`, `"hotkeys"` or `"queries"`."""
         name = _text(given, "name")
-        if name not in ("metrics", "hotkeys"):
-            raise UsageError(f"a server has no page {name!r}; ask for metrics or hotkeys")
+        if name not in ("metrics", "hotkeys", "queries"):
+            raise UsageError(f"a server has no page {name!r}; ask for metrics, hotkeys or queries")
         return await in_thread(server_page, self._source.target, name)
 
     def _connected(self) -> Store:
