@@ -260,7 +260,8 @@ class WorkbenchCalls:
     def _explained(self, subject: Any, *, run: bool) -> Explanation:
         is_statement = isinstance(subject, str)
         action, request = ("ExecuteStatement", {"Statement": subject}) if is_statement else subject
-        name = table_of_statement(subject) if is_statement else str(request.get("TableName", ""))
+        statement = request.get("Statement") if action == "ExecuteStatement" else None
+        name = table_of_statement(statement) if statement else str(request.get("TableName", ""))
         known = self._recognition.model_of(name) if name else None
         tables = [] if known is None else [known]
         estimated = explain(self._connected(), subject, sample=self._sample, tables=tables)
