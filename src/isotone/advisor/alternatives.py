@@ -169,6 +169,8 @@ def advice_of(
     """Advice which key or index would save what the filter wastes; empty if nothing is wasted."""
     if plan.filter is None or cost.items_returned >= cost.items_read or plan.operation == "GetItem":
         return ""
+    if cost.hit_rate > _HARDLY_ANY:
+        return ""
     if read is not None:
         if not read.filters:  # the filter drops other kinds, or expired items
             return ""
@@ -204,6 +206,9 @@ def _index_for(plan: ReadPlan, contents: TableSample, patterns: ModelPatterns) -
     return f"an index with the partition key {equal[0]}{sorted_by}"
 
 
+_HARDLY_ANY: Final = (
+    0.9  # of the items read are returned: an index of its own would cost more than the filter
+)
 _NARROWER: Final = "a sparse index with the wanted items alone, or a narrower range"
 
 

@@ -155,6 +155,7 @@ def _command(action: str, request: Mapping[str, Any], target: str) -> str:
 # Access patterns of a model
 
 
+_WIDEST: Final = 64  # characters of a query that stands in one line
 _IDS: Final = "isotone.codec.ids"
 
 
@@ -182,14 +183,15 @@ class PatternCode:
 
     def program(self, pattern: str, target: str, *, descending: bool) -> str:
         """The program that prints what the pattern finds."""
-        query = f"{self._entity}.{pattern}.where({', '.join(self._conditions)})"
-        query += ".descending()" if descending else ""
-        return (
-            f"{self._head()}\n"
-            f"with isotone.connect({target!r}) as store:\n"
-            f"    for item in store.iterate({query}):\n"
-            "        print(item)\n"
-        )
+        start, end = f"{self._entity}.{pattern}.where(", ").descending()" if descending else ")"
+        query = f"{start}{', '.join(self._conditions)}{end}"
+        lines = [f"with isotone.connect({target!r}) as store:"]
+        if len(query) > _WIDEST:
+            each = [f"        {condition}," for condition in self._conditions]
+            lines += [f"    query = {start}", *each, f"    {end}"]
+            query = "query"
+        lines += [f"    for item in store.iterate({query}):", "        print(item)"]
+        return "\n".join([self._head(), *lines, ""])
 
     def _head(self) -> str:
         """The imports, or the inferred model with what it does not import itself."""

@@ -52,7 +52,7 @@ export const TOP_VIEWS: TopView[] = [
   { name: "snapshots", title: "Snapshots", component: SnapshotsPage },
   { name: "simulation", title: "Simulation", component: SimulationPage },
   { name: "metrics", title: "Metrics", component: MetricsPage },
-  { name: "queries", title: "Queries", component: QueriesPage },
+  { name: "queries", title: "Expensive queries", component: QueriesPage },
   { name: "new-table", title: "New table", component: NewTablePage, isApart: true },
 ];
 
