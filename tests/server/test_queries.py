@@ -66,7 +66,7 @@ def query(key: str, *, values: dict[str, str], **members: Any) -> tuple[str, dic
 def workload() -> list[tuple[str, dict[str, Any]]]:
     """A day of a small shop: cheap requests, and five wastes."""
     sent: list[tuple[str, dict[str, Any]]] = []
-    for number in range(60):
+    for number in range(40):
         key = {"customer": {"S": f"c{number % 4}"}, "at": {"S": f"{number:05}"}}
         sent.append(("GetItem", {"TableName": "orders", "Key": key}))
         sent.append(query("customer = :c AND #at > :a", values={"c": "c1", "a": "00390"}))

@@ -1,4 +1,4 @@
-/** The /metrics, /hotkeys and /queries of a server, read every two seconds while they are shown, and what follows from them. */
+/** /metrics, /hotkeys and /queries of a server, read every two seconds while they are shown, and what follows. */
 
 import { call, CallError, type Request, type Session } from "../api";
 import { brief } from "../charts/scale";
