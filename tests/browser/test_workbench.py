@@ -268,6 +268,45 @@ def test_explain_says_what_a_query_costs_before_it_runs(bench):
     assert "Considered" in text
 
 
+def test_explain_takes_what_stands_in_the_form(bench):
+    bench.open("#/t/GitHub/items")
+    bench.wait_for_items(10)
+    bench.page.get_by_label("Partition key pk").fill("REPO#ann#notes")
+    bench.page.get_by_role("button", name="Explain").click()
+    bench.until("document.querySelector('.explained')?.innerText.includes('REPO#ann#notes')")
+    text = bench.page.locator(".explained").inner_text()
+    assert "Query of" in text
+    assert "Scan of table GitHub" in text  # considered, and no more
+    assert "pk=" not in bench.page.url  # nothing was sent
+    bench.page.keyboard.press("Escape")
+    bench.page.get_by_role("button", name="Copy as").first.click()
+    bench.until("document.querySelector('dialog pre').innerText.includes('REPO#ann#notes')")
+
+
+def test_explain_takes_what_stands_in_the_form_of_a_pattern(bench):
+    bench.open("#/t/GitHub/items")
+    bench.wait_for_items(10)
+    bench.page.get_by_label("Access pattern").select_option("Pull request.primary")
+    bench.page.get_by_label("repo", exact=True).fill("ann")
+    bench.page.get_by_label("repo_key", exact=True).fill("notes")
+    bench.page.get_by_role("button", name="Explain").click()
+    bench.until("document.querySelector('.explained')?.innerText.includes('REPO#ann#notes')")
+    assert "pk=" not in bench.page.url
+
+
+def test_a_fault_of_a_statement_is_underlined_where_it_is(bench):
+    bench.open(
+        "#/t/Orders/partiql?statement=SELECT%20*%20FROM%20Orders%20WHERE%20customer%20%3D%20"
+    )
+    bench.page.wait_for_selector(".editor-host")
+    bench.until("document.querySelector('.editor-host').shadowRoot?.querySelector('.cm-content')")
+    for name in ("Run", "Explain"):
+        bench.page.get_by_role("button", name=name).first.click()
+        bench.until(
+            "document.querySelector('.editor-host').shadowRoot.querySelector('.cm-lintRange')?.innerText === '='"
+        )
+
+
 def test_code_is_copied(bench):
     bench.open(f"#/t/GitHub/items?{ANN}")
     bench.wait_for_items(10)

@@ -543,3 +543,39 @@ def test_saved_queries_of_a_team_are_in_a_file(chrome, database, tmp_path):
         for bench, context in zip((first, second), contexts, strict=True):
             bench.check()
             context.close()
+
+
+def test_the_most_expensive_queries_stand_first_each_with_explain(bench, database):
+    with isotone.connect(bench.url, engine="isotone") as store:
+        for number in range(3):
+            scan = {
+                "TableName": "Orders",
+                "FilterExpression": "#s = :s",
+                "ExpressionAttributeNames": {"#s": "status"},
+                "ExpressionAttributeValues": {":s": {"S": f"PLACED{number}"}},
+            }
+            store.backend.execute("Scan", scan)
+            key = {"customer": {"S": "2b5a41c0"}, "ordered_at": {"S": "x"}}
+            store.backend.execute("GetItem", {"TableName": "Orders", "Key": key})
+    bench.open("#/queries")
+    bench.page.wait_for_selector(".shapes tbody tr")
+    first = bench.page.locator(".shapes tbody tr").first
+    assert "Scan Orders" in first.inner_text()
+    assert "status = ?" in first.inner_text()
+    assert first.locator(".waste").inner_text() == "100 %"
+    bench.page.get_by_role("button", name="Calls").click()
+    assert bench.page.locator(".chip.current").inner_text() == "Calls"
+    check_screens(bench)
+    bench.page.get_by_role("button", name="Units", exact=True).click()
+    first.get_by_role("button", name="Explain").click()
+    bench.page.wait_for_selector(".explained .costs")
+    assert "PLACED" in bench.page.locator(".explained").inner_text()
+    check_screens(bench)
+
+
+def test_without_requests_the_page_of_queries_says_what_it_will_show(bench):
+    bench.open("#/queries")
+    bench.until(
+        "document.querySelector('.queries')?.innerText.includes('No program has sent a request yet')"
+    )
+    check_screens(bench)

@@ -28,6 +28,7 @@ from isotone import (
     Store,
     Table,
     created,
+    created_id,
     desc,
     field,
     updated,
@@ -201,6 +202,29 @@ def test_an_index_that_sorts_by_when_an_item_was_written_has_all_items() -> None
     conditions = (Log.host == "a", Log.level == "error")
     assert Log.match(*conditions).request() == Log.find(*conditions).request()
     assert Log.match(*conditions).request()["IndexName"] == "GSI1"
+
+
+def test_an_index_whose_key_is_always_set_has_all_items() -> None:
+    """`created_id()`, `created()`, `updated()` and defaults: no entity lacks a part of the key."""
+    notes = Table("notes", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
+
+    class Note(Entity, table=notes):
+        number: Attr[isotone.ULID] = created_id()
+        owner: Attr[str] = field()
+        topic: Attr[str] = field(default="misc")
+        made_at: Attr[datetime] = created()
+
+        primary = Key("OWNER", owner).sort("NOTE", number)
+        by_topic = Index("GSI1", "TOPIC", topic).sort(made_at, number)
+
+    conditions = (Note.topic == "misc", Note.owner == "ann")
+    with isotone.connect(":memory:") as store:
+        store.create_tables(notes)
+        store.put(Note(owner="ann"))
+        query = Note.match(Note.topic == "misc")
+        assert query.name == Note.find(Note.topic == "misc").name == "Note.by_topic"
+        assert [note.owner for note in store.all(query)] == ["ann"]
+        assert "lacks" not in Note.match(*conditions).explain()
 
 
 def test_a_scan_must_be_asked_for(store: Store) -> None:
@@ -497,4 +521,23 @@ def test_match_finds_what_a_naive_filter_finds(
         found = sorted(each.number for each in empty.all(read))
         wanted = [each.number for each in everything if all(case.holds(each) for case in cases)]
         assert found == wanted, read.explain()
+        check_find(empty, thing, conditions, read, wanted)
     empty.drop_tables(table)
+
+
+def check_find(
+    store: Store, thing: Any, conditions: list[Any], matched: Any, wanted: list[int]
+) -> None:
+    """`find` takes the key of `match` if that needs no filter; otherwise one that needs none, or it refuses."""
+    needs_no_filter = isinstance(matched, Query) and not matched.filters
+    try:
+        found = thing.find(*conditions)
+    except Unanswerable:
+        assert not needs_no_filter
+        return
+    assert not found.filters
+    assert sorted(each.number for each in store.all(found)) == wanted
+    if needs_no_filter:
+        assert (found.name, found.is_empty) == (matched.name, matched.is_empty)
+    else:
+        assert matched.name == "Thing.primary"  # a single item, whatever else is asked of it

@@ -41,11 +41,17 @@ class LongService:
     def take_consumed(self):
         return [("eu-west-1", "orders", "", 2.5, 0.0)]
 
+    def take_served(self):
+        return b"served"
+
     def is_read(self, operation, body):
         return operation == "Scan"
 
     def add_consumed(self, consumed):
         self.consumed += consumed
+
+    def add_served(self, taken):
+        assert taken == b"served"
 
 
 class ThreadKeeper:

@@ -89,16 +89,18 @@ def test_every_key_of_every_sample_is_shown_whole(page):
                 assert "".join(text for text, _, _ in keys[name]) == value
 
 
+shop = isotone.Table("shop")
+
+
+class Order(isotone.Entity, table=shop):
+    """An order of a customer."""
+
+    customer: isotone.Attr[str] = isotone.field()
+    number: isotone.Attr[int] = isotone.field(max=9_999)
+    primary = isotone.Key("CUSTOMER", customer).sort("ORDER", isotone.desc(number))
+
+
 def test_a_loaded_model_names_entities_and_patterns(database):
-    shop = isotone.Table("shop")
-
-    class Order(isotone.Entity, table=shop):
-        """An order of a customer."""
-
-        customer: isotone.Attr[str] = isotone.field()
-        number: isotone.Attr[int] = isotone.field(max=9_999)
-        primary = isotone.Key("CUSTOMER", customer).sort("ORDER", isotone.desc(number))
-
     store = isotone.connect(database)
     store.create_tables(shop)
     store.put(Order(customer="ann", number=7))

@@ -103,6 +103,8 @@ export interface Parameter {
   type: string;
   descending: boolean;
   choices: string[];
+  /** The zone of a time that is typed without one; empty for what is no time. */
+  zone: string;
 }
 export interface Pattern {
   name: string;

@@ -2,78 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 from isotone.advisor.explanation import Alternative, Cost
-from isotone.advisor.read_costs import exact_cost, scaled_cost
+from isotone.advisor.pattern_names import ModelPatterns
+from isotone.advisor.read_costs import Budget, described_cost, estimate_read
 from isotone.advisor.read_plan import ReadPlan, plan_of_read
 from isotone.advisor.table_sample import TableSample, has_key, projected
 from isotone.expressions import CompiledCondition
 from isotone.expressions.key_planning import plan_key
-from isotone.model import Read, Stats, queries_for, waste_of
+from isotone.model import Read, Stats, Steps, queries_for, waste_of
 from isotone.tables.description import TableDescription
 from isotone.text_table import pluralized
 
 
 def alternatives_of(
-    plan: ReadPlan, contents: TableSample, estimate: Cost, read: Read[Any] | None
-) -> tuple[Alternative, ...]:
-    """The other keys of the table or the entity, and a scan."""
+    plan: ReadPlan,
+    contents: TableSample,
+    estimate: Cost,
+    read: Read[Any] | None,
+    patterns: ModelPatterns,
+    budget: Budget,
+) -> Steps[tuple[tuple[Alternative, ...], float]]:
+    """The other keys of the table or the entity, and a scan; with the units that their estimates consumed."""
     if plan.operation == "GetItem" or plan.where is None:
-        return ()
-    is_of_one_kind = read is not None and len(read.schemas) == 1
-    found = (
-        _of_model(read, contents, estimate)
-        if read is not None and is_of_one_kind
-        else _of_table(plan, contents, estimate)
-    )
+        return (), 0.0
+    if read is not None and len(read.schemas) == 1:
+        ways = list(_of_model(read, contents))
+    else:
+        ways = list(_of_patterns(plan, contents, patterns))
+        named = {name for name, _, _ in ways}
+        ways += [way for way in _of_table(plan, contents, patterns) if way[0] not in named]
+    found, spent = [], 0.0
+    for name, why_not, way in ways:
+        if way is None:
+            found.append(Alternative(name, why_not))
+            continue
+        cost, units = yield from estimate_read(way, contents, budget)
+        spent += units
+        is_answer = not why_not or why_not.startswith("answers ")
+        found.append(
+            Alternative(name, _compared(why_not, cost, estimate) if is_answer else why_not, cost)
+        )
     if plan.operation == "Query":
-        cost = _cost(plan.as_scan(contents.shape.key), contents)
+        cost = described_cost(plan.as_scan(contents.shape.key), contents)
         found.append(Alternative(f"Scan of table {plan.table}", "reads everything", cost))
-    return tuple(found)
+    return tuple(found), spent
 
 
-def _of_model(read: Read[Any], contents: TableSample, estimate: Cost) -> list[Alternative]:
+Way = tuple[str, str, ReadPlan | None]
+"""The name of another key, why it was not used, and its plan; None if it cannot answer."""
+
+
+def _of_model(read: Read[Any], contents: TableSample) -> Iterator[Way]:
     """The other keys of an entity."""
     entity = read.schemas[0].entity
     ways, reasons = queries_for(entity, (*read.asked, *read.filters))
-    found = []
     for query, answered in ways:
         if query.name != read.name:
-            cost = _cost(plan_of_read(query, contents.shape), contents)
-            found.append(Alternative(query.name, _compared(answered, cost, estimate), cost))
+            yield query.name, answered, plan_of_read(query, contents.shape)
     for reason in reasons:
         name, _, why = reason.partition(": ")
         if name != read.name:
-            found.append(Alternative(name, why))
-    return found
+            yield name, why, None
 
 
-def _of_table(plan: ReadPlan, contents: TableSample, estimate: Cost) -> list[Alternative]:
-    """The other keys of a table without a model."""
-    found = []
-    for name, way in _other_keys(plan, contents.shape):
+def _of_patterns(plan: ReadPlan, contents: TableSample, patterns: ModelPatterns) -> Iterator[Way]:
+    """The patterns of a model that answer conditions on the fields of an entity."""
+    for query, answered in patterns.answering(plan):
+        yield (
+            f"{query.name} ({_place(query.index, plan.table)})",
+            answered,
+            plan_of_read(query, contents.shape),
+        )
+
+
+def _place(index: str | None, table: str) -> str:
+    return f"index {index}" if index is not None else f"table {table}"
+
+
+def _of_table(plan: ReadPlan, contents: TableSample, patterns: ModelPatterns) -> Iterator[Way]:
+    """The other keys of a table, by their own attributes."""
+    for index, way in _other_keys(plan, contents.shape):
+        name = _named(way, index, patterns)
         if way.operation == "Scan":
             missing = " and ".join(f"{each} = …" for each in way.key.partition_names)
-            found.append(Alternative(name, f"needs {missing}"))
+            yield name, f"needs {missing}", None
         elif not _can_be_asked(plan, way):
-            found.append(Alternative(name, "would have to filter by its own key"))
+            yield name, "would have to filter by its own key", None
         else:
-            cost = _cost(way, contents)
-            lacking = _lacking(plan, contents, way.index)
-            found.append(
-                Alternative(name, lacking or _compared(_answered(way), cost, estimate), cost)
-            )
-    return found
+            yield name, _lacking(plan, contents, way.index) or _answered(way), way
 
 
-def _other_keys(plan: ReadPlan, shape: TableDescription) -> Iterator[tuple[str, ReadPlan]]:
-    """The name of each other key of the table, with the same condition read by that key."""
+def _other_keys(plan: ReadPlan, shape: TableDescription) -> Iterator[tuple[str | None, ReadPlan]]:
+    """Each other key of the table, with the same condition read by that key."""
     for index in (None, *(each.name for each in shape.indexes)):
         if index != plan.index:
-            name = f"index {index}" if index is not None else f"table {shape.name}"
-            yield name, plan.on(shape.key_of(index), index)
+            yield index, plan.on(shape.key_of(index), index)
+
+
+def _named(way: ReadPlan, index: str | None, patterns: ModelPatterns) -> str:
+    """The name of a key, with the pattern of the model that it is."""
+    place = _place(index, way.table)
+    pattern = patterns.read_by(way) or patterns.of_index(way.table, index)
+    return f"{pattern} ({place})" if pattern else place
 
 
 def _can_be_asked(plan: ReadPlan, way: ReadPlan) -> bool:
@@ -111,30 +144,43 @@ def _lacking(plan: ReadPlan, contents: TableSample, index: str | None) -> str:
 
 
 def _compared(answered: str, cost: Cost, estimate: Cost) -> str:
-    if cost.units < estimate.units:
+    most = cost.most
+    if most is not None and most.units < estimate.least.units:
         return f"{answered}, and would be cheaper"
+    if cost.units < estimate.units:
+        return (
+            f"{answered}, and would be cheaper"
+            if cost.exact and estimate.exact
+            else (f"{answered}, and is probably cheaper")
+        )
     return answered
-
-
-def _cost(plan: ReadPlan, contents: TableSample) -> Cost:
-    return (exact_cost if contents.is_whole else scaled_cost)(plan, contents)
 
 
 # Advice
 
 
-def advice_of(plan: ReadPlan, contents: TableSample, cost: Cost, read: Read[Any] | None) -> str:
+def advice_of(
+    plan: ReadPlan,
+    contents: TableSample,
+    cost: Cost,
+    read: Read[Any] | None,
+    patterns: ModelPatterns,
+) -> str:
     """Advice which key or index would save what the filter wastes; empty if nothing is wasted."""
     if plan.filter is None or cost.items_returned >= cost.items_read or plan.operation == "GetItem":
+        return ""
+    if cost.hit_rate > _HARDLY_ANY:
         return ""
     if read is not None:
         if not read.filters:  # the filter drops other kinds, or expired items
             return ""
         return waste_of(read, Stats(cost.items_read, cost.items_returned, cost.units)).advice
-    return _index_for(plan, contents)
+    for query, answered in patterns.answering(plan):
+        return f"{query.name} ({_place(query.index, plan.table)}) {answered}"
+    return _index_for(plan, contents, patterns)
 
 
-def _index_for(plan: ReadPlan, contents: TableSample) -> str:
+def _index_for(plan: ReadPlan, contents: TableSample, patterns: ModelPatterns) -> str:
     """The index that would answer most of the condition by its key: an existing one, or a new one."""
     if plan.where is None or plan.filter is None:
         return ""
@@ -143,16 +189,35 @@ def _index_for(plan: ReadPlan, contents: TableSample) -> str:
     equal = [name for name in names if alone[name].equal]
     ranged = [name for name in names if alone[name].ranges]
     if not any(name in plan.filter.attributes for name in (*equal, *ranged[:1])):
-        return "a sparse index with the wanted items alone, or a narrower range"
+        return _NARROWER
     if not equal:
         return f"an index sorted by {ranged[0]}, in partitions that the program can name"
     sort = [*equal[1:], *ranged[:1]]
     left = len(plan_key([plan.where], equal[:1], sort).rest)
-    for name, way in _other_keys(plan, contents.shape):
+    for index, way in _other_keys(plan, contents.shape):
         if way.key_plan.is_scan or len(way.key_plan.rest) > left or not _can_be_asked(plan, way):
             continue
         lacking = _lacking(plan, contents, way.index)
-        answered = _answered(way)
-        return f"{name} {answered}" + (f", but {lacking}" if lacking else "")
+        answered = f"{_named(way, index, patterns)} {_answered(way)}"
+        return answered + (f", but {lacking}" if lacking else "")
+    if _exists(contents.shape, equal, ranged[:1]):
+        return _NARROWER
     sorted_by = f", sorted by {' and then '.join(sort)}" if sort else ""
     return f"an index with the partition key {equal[0]}{sorted_by}"
+
+
+_HARDLY_ANY: Final = (
+    0.9  # of the items read are returned: an index of its own would cost more than the filter
+)
+_NARROWER: Final = "a sparse index with the wanted items alone, or a narrower range"
+
+
+def _exists(shape: TableDescription, equal: Sequence[str], ranged: Sequence[str]) -> bool:
+    """Whether a key has the attributes already: equal ones first, in any order, then the one of the range."""
+    keys = [shape.key, *(index.key for index in shape.indexes)]
+    for key in keys:
+        names, count = key.names, len(equal)
+        is_grouped = {*key.partition_names} <= {*equal} and {*names[:count]} == {*equal}
+        if is_grouped and [*names[count : count + len(ranged)]] == [*ranged]:
+            return True
+    return False

@@ -11,7 +11,8 @@ from isotone.advisor.collection_drawing import CollectionDrawing
 from isotone.advisor.drawing import MOST_ITEMS, read_view
 from isotone.advisor.explanation import Cost, Explanation, KeyRangePart
 from isotone.advisor.key_names import KeyNames
-from isotone.advisor.read_costs import estimate_read, measure_read
+from isotone.advisor.pattern_names import ModelPatterns
+from isotone.advisor.read_costs import Budget, estimate_read, measure_read
 from isotone.advisor.read_plan import (
     READS,
     ReadPlan,
@@ -69,6 +70,8 @@ Subject = (
 )
 """A query, scan, merge, key, entity, PartiQL statement, or an action with its request."""
 
+_PAGES: Final = 8  # of 1 MB that are read of a range at most, where reading costs nothing but time
+_PAGES_OF_A_SERVICE: Final = 1  # where it takes units from those of the table
 _BATCHES: Final = frozenset(
     {"BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"}
 )
@@ -119,10 +122,11 @@ def explain(
 ) -> Any:
     """Explain a query, a PartiQL statement or a request: what it reads, what it costs, what else could answer it.
 
-    The estimate is made from the table's description and a scan of `sample` items (0 for none); it is exact if these
-    are all. With `run`, the call is executed (even a write), and `measured` has its cost. `parameters` are the values
-    of a statement; `tables` name the parts of keys for requests and statements. Cost: the scan of the sample, and one
-    small query. With an `AsyncStore`, await the result.
+    The estimate is made from the table's description, a scan of `sample` items (0 for none), and the beginning of the
+    range; it is exact if these are all, else it says between which figures the cost lies. With `run`, the call is
+    executed (even a write), and `measured` has its cost. `parameters` are the values of a statement; `tables` name the
+    parts of keys for requests and statements. Cost: the scan of the sample, and up to 1 MB of each range (8 MB of an
+    engine that does not throttle). With an `AsyncStore`, await the result.
 
     >>> isotone.explain(store, Order.primary.where(Order.customer_id == "nobody")).estimate.units
     0.5
@@ -133,14 +137,20 @@ def explain(
         raise UsageError(f"{store!r} is not a store; make one by isotone.connect(…)")
     if type(sample) is not int or sample < 0:
         raise UsageError(f"sample={sample!r} is not a number of items; give 0 or more")
-    return store.run(_Explaining(sample, tuple(tables), run=run).explain(subject, parameters))
+    pages = _PAGES if not store.capabilities.provisioned_throughput else _PAGES_OF_A_SERVICE
+    explaining = _Explaining(sample, tuple(tables), pages if sample else None, run=run)
+    return store.run(explaining.explain(subject, parameters))
 
 
 class _Explaining:
     """One explanation: reads each table at most once."""
 
-    def __init__(self, sample: int, tables: tuple[Table, ...], *, run: bool) -> None:
+    def __init__(
+        self, sample: int, tables: tuple[Table, ...], pages: int | None, *, run: bool
+    ) -> None:
         self._most = sample
+        self._budget = Budget(pages)
+        self._budget_of_others = Budget(None if pages is None else pages // 4)
         self._tables = tables
         self._run = run
         self._contents: dict[str, TableSample] = {}
@@ -224,11 +234,15 @@ class _Explaining:
         plan: ReadPlan,
         contents: TableSample,
         models: Sequence[Table],
-        title: str,
+        title: str = "",
         read: Read[Any] | None = None,
     ) -> Steps[Explanation]:
-        estimate, spent = yield from estimate_read(plan, contents)
-        self._spent += spent
+        estimate, spent = yield from estimate_read(plan, contents, self._budget)
+        patterns = ModelPatterns([*models, *self._tables])
+        others, more = yield from alternatives_of(
+            plan, contents, estimate, read, patterns, self._budget_of_others
+        )
+        self._spent += spent + more
         names = KeyNames([*models, *self._tables])
         drawing = CollectionDrawing((read_view(contents, plan, names, MOST_ITEMS),))
         measured = None
@@ -238,7 +252,7 @@ class _Explaining:
             if plan.request[0] == "ExecuteStatement":
                 measured = replace(measured, items_read=estimate.items_read)
         return Explanation(
-            title=title,
+            title=title or _title(plan, patterns.read_by(plan)),
             operation=plan.operation,
             table=plan.table,
             index=plan.index,
@@ -252,8 +266,8 @@ class _Explaining:
             else ("backward" if plan.backward else "forward"),
             filter=plan.filter_text,
             consistent=plan.consistent,
-            advice=advice_of(plan, contents, estimate, read),
-            alternatives=alternatives_of(plan, contents, estimate, read),
+            advice=advice_of(plan, contents, estimate, read, patterns),
+            alternatives=others,
             drawing=drawing if drawing.views[0].collections else None,
             measured=measured,
             request=plan.request[1],
@@ -276,7 +290,7 @@ class _Explaining:
         more = {name: value for name, value in request.items() if name != "Statement"}
         plan = plan_of_statement(statement, values, contents.shape, more)
         if isinstance(plan, ReadPlan):
-            return (yield from self._of_plan(plan, contents, (), _title(plan)))
+            return (yield from self._of_plan(plan, contents, ()))
         return (yield from self._of_write(plan, contents))
 
     def _of_request(
@@ -291,7 +305,7 @@ class _Explaining:
         contents = yield from self._sample(_member(operation, request, "TableName"))
         if operation in READS:
             plan = plan_of_request(operation, request, contents.shape)
-            return (yield from self._of_plan(plan, contents, models, _title(plan)))
+            return (yield from self._of_plan(plan, contents, models))
         return (
             yield from self._of_write(plan_of_write(operation, request, contents.shape), contents)
         )
@@ -326,7 +340,7 @@ class _Explaining:
             if each == "GetItem":
                 plan = plan_of_request(each, members, contents.shape)
                 plan = replace(plan, consistent=in_transaction or plan.consistent)
-                part = yield from self._of_plan(plan, contents, models, _title(plan))
+                part = yield from self._of_plan(plan, contents, models)
                 part = replace(part, alternatives=(), drawing=None)
                 parts.append(_doubled(part) if in_transaction else part)
             else:
@@ -447,10 +461,14 @@ def _parts_of(operation: str, request: Request) -> list[tuple[str, Request]]:
     return found
 
 
-def _title(plan: ReadPlan) -> str:
-    where = f"index {plan.index} of table {plan.table}" if plan.index else f"table {plan.table}"
+def _place(plan: ReadPlan) -> str:
+    return f"index {plan.index} of table {plan.table}" if plan.index else f"table {plan.table}"
+
+
+def _title(plan: ReadPlan, pattern: str = "") -> str:
     several = len(plan.collections) if plan.operation == "Query" else 1
-    return f"{f'{several} Queries' if several > 1 else plan.operation} of {where}"
+    action = f"{several} Queries" if several > 1 else plan.operation
+    return f"{action} of {f'{pattern}: ' if pattern else ''}{_place(plan)}"
 
 
 def _order_of(query: Query[Any]) -> str:

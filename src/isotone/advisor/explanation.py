@@ -15,10 +15,32 @@ _LOW_HIT_RATE: Final = 0.35
 
 
 @dataclass(frozen=True, slots=True)
+class CostBound:
+    """The least or the most that an estimate expects."""
+
+    requests: int = 0
+    items_read: int = 0
+    items_returned: int = 0
+    units: float = 0.0
+    bytes: int = 0
+
+    def __add__(self, other: CostBound) -> CostBound:
+        """The bound of both."""
+        return CostBound(
+            self.requests + other.requests,
+            self.items_read + other.items_read,
+            self.items_returned + other.items_returned,
+            self.units + other.units,
+            self.bytes + other.bytes,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Cost:
     """The cost of a read or a write: requests, items read and returned, capacity units, bytes.
 
-    `exact` is False for an estimate from part of the data. `basis` says where the figures come from.
+    `exact` is False for an estimate from part of the data; then the cost lies between `low` and `high`, which is None
+    if no most is known. `basis` says where the figures come from.
     """
 
     requests: int = 0
@@ -28,17 +50,42 @@ class Cost:
     bytes: int = 0
     exact: bool = True
     basis: str = ""
+    low: CostBound | None = None
+    high: CostBound | None = None
+
+    @property
+    def least(self) -> CostBound:
+        """The least that is expected; an exact cost itself."""
+        return self.low or self._itself()
+
+    @property
+    def most(self) -> CostBound | None:
+        """The most that is expected; an exact cost itself, None if no most is known."""
+        return self._itself() if self.exact else self.high
+
+    def _itself(self) -> CostBound:
+        return CostBound(
+            self.requests, self.items_read, self.items_returned, self.units, self.bytes
+        )
 
     def __add__(self, other: Cost) -> Cost:
         """The cost of both."""
+        exact = self.exact and other.exact
+        low = high = None
+        if not exact:
+            low = self.least + other.least
+            highs = self.most, other.most
+            high = None if highs[0] is None or highs[1] is None else highs[0] + highs[1]
         return Cost(
             self.requests + other.requests,
             self.items_read + other.items_read,
             self.items_returned + other.items_returned,
             self.units + other.units,
             self.bytes + other.bytes,
-            self.exact and other.exact,
+            exact,
             self.basis or other.basis,
+            low,
+            high,
         )
 
     @property
@@ -165,17 +212,20 @@ class Explanation:
             cells = [[name, f"{cost.requests:,}", _units(cost), cost.basis] for name, cost in rows]
             return aligned(header, cells, right={1, 2})
         header = ["", "requests", "items read", "returned", "units", ""]
-        cells = [
-            [
-                name,
-                _about(cost, f"{cost.requests:,}"),
-                _about(cost, f"{cost.items_read:,}"),
-                _about(cost, f"{cost.items_returned:,}"),
-                _units(cost),
-                cost.basis,
-            ]
-            for name, cost in rows
-        ]
+        cells = []
+        for name, cost in rows:
+            cells.append(
+                [
+                    name,
+                    _about(cost, f"{cost.requests:,}"),
+                    _about(cost, f"{cost.items_read:,}"),
+                    _about(cost, f"{cost.items_returned:,}"),
+                    _units(cost),
+                    cost.basis,
+                ]
+            )
+            if not cost.exact:
+                cells += [_bound("at least", cost.least), _bound("at most", cost.most)]
         return aligned(header, cells, right={1, 2, 3, 4})
 
     def _amplification(self) -> str:
@@ -254,12 +304,24 @@ class Explanation:
         return self.html()
 
 
+def _bound(name: str, bound: CostBound | None) -> list[str]:
+    """The row of an end of an interval."""
+    if bound is None:
+        return [name, "", "", "", "?", "unknown: the engine does not count its items"]
+    figures = bound.requests, bound.items_read, bound.items_returned
+    return [name, *(f"{figure:,}" for figure in figures), _figure(bound.units), ""]
+
+
+def _figure(units: float) -> str:
+    return f"{units:,.1f}".removesuffix(".0")
+
+
 def _about(cost: Cost, figure: str) -> str:
     return figure if cost.exact else f"~{figure}"
 
 
 def _units(cost: Cost) -> str:
-    return _about(cost, f"{cost.units:,.1f}".removesuffix(".0"))
+    return _about(cost, _figure(cost.units))
 
 
 def _paint(text: str, code: str, *, colour: bool) -> str:

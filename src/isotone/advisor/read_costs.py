@@ -1,69 +1,65 @@
-"""Estimates the cost of a read from a sample of its table, and measures it.
+"""Estimates the cost of a read, and measures it.
 
 If the sample has all items of the table, or of the collection that is read, the estimate is exact: the entries in the
-range and their sizes are known. Otherwise one small request reads the beginning of the range. If it reaches the end,
-the estimate is exact, too; if not, it is made from the items of that request and from the sample.
+range and their sizes are known. Otherwise the beginning of the range is read (`range_reading`); a range that ends there
+is known exactly, too. The cost of a longer one is a figure with the least and the most that it can be. A scan is
+estimated from the counts in the table's description.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from isotone import limits
-from isotone.advisor.explanation import Cost
+from isotone.advisor.explanation import Cost, CostBound
+from isotone.advisor.range_reading import Figure, limit_of, one_range, read_beginning
 from isotone.advisor.read_plan import ReadPlan
-from isotone.advisor.table_sample import TableSample, basis_of, place
+from isotone.advisor.table_sample import (
+    TableSample,
+    basis_of,
+    collections,
+    entry_of,
+    partition_of,
+    place,
+)
 from isotone.model import Call, Steps, items_to_read
 from isotone.tables.pace import units_of
 from isotone.text_table import pluralized
 from isotone.values.size import item_size, read_units
-from isotone.values.types import Item
+from isotone.values.types import Item, sort_key
 
-_PROBE: Final = 100  # items
-_OUTLIER: Final = 4  # times the largest other collection: such a collection must be of another kind
-_PLACEHOLDER: Final = re.compile(r"[#:][A-Za-z0-9_]+")
 _STATEMENT_PAGE: Final = limits.STATEMENT_COLLECTIONS_PAGE
+_MOST_COLLECTIONS: Final = 50  # of a statement, that are read for its estimate
+_CONFIDENCE: Final = 2.6  # standard deviations
+_STALE: Final = 0.1  # part of the counts in a description that may have changed since
+_UNEVEN: Final = 0.25  # part by which the average size of the items that follow may differ
+_INDEPENDENT: Final = 20  # items of a range that tell as much as all: neighbours are alike
+_ONE: Final = Figure(1.0, 1.0, 1.0)
 
 
-def estimate_read(plan: ReadPlan, contents: TableSample) -> Steps[tuple[Cost, float]]:
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What an estimate may read: `pages` of 1 MB of each range; None: nothing."""
+
+    pages: int | None
+
+
+def estimate_read(
+    plan: ReadPlan, contents: TableSample, budget: Budget
+) -> Steps[tuple[Cost, float]]:
     """The cost of a read, and the units that the estimate itself consumed."""
     if contents.is_whole or _has_all_of(plan, contents):
         return exact_cost(plan, contents), 0.0
-    if plan.operation != "Query" or len(plan.collections) != 1 or not contents.items:
-        return scaled_cost(plan, contents), 0.0
-    operation, request = plan.request
-    if operation != "Query":
-        return scaled_cost(plan, contents), 0.0
-    wanted = limit_of(plan)
-    most = min(_PROBE, wanted or _PROBE)
-    probe = {name: value for name, value in request.items() if name not in _NOT_IN_PROBE}
-    if "ExpressionAttributeNames" in probe or plan.filter is not None:
-        probe = _without_filter(probe)
-    response = yield Call("Query", {**probe, "Limit": most, "ReturnConsumedCapacity": "TOTAL"})
-    found, spent = response["Items"], units_of(response) or 0.0
-    is_all = "LastEvaluatedKey" not in response or (wanted is not None and len(found) >= wanted)
-    if is_all and not plan.fetches:
-        return _cost(
-            plan, contents, found, f"the {pluralized(len(found), 'item')} of the range"
-        ), spent
-    return _from_probe(plan, contents, found), spent
-
-
-_NOT_IN_PROBE: Final = frozenset({"ProjectionExpression", "Select", "Limit"})
-
-
-def _without_filter(request: dict[str, Any]) -> dict[str, Any]:
-    """The request without its filter, and without the placeholders that only the filter uses."""
-    kept = {name: value for name, value in request.items() if name != "FilterExpression"}
-    placeholders = set(_PLACEHOLDER.findall(kept["KeyConditionExpression"]))
-    for member in ("ExpressionAttributeNames", "ExpressionAttributeValues"):
-        given = kept.pop(member, {})
-        used = {name: value for name, value in given.items() if name in placeholders}
-        kept |= {member: used} if used else {}
-    return kept
+    if not _is_valid(plan, contents):
+        return Cost(1, basis="no key can have such a value"), 0.0
+    if plan.operation == "Scan" or budget.pages is None:
+        return _of_description(plan, contents), 0.0
+    if plan.operation == "GetItem":
+        return (yield from _of_item(plan))
+    return (yield from _of_ranges(plan, contents, budget.pages))
 
 
 def _has_all_of(plan: ReadPlan, contents: TableSample) -> bool:
@@ -73,85 +69,297 @@ def _has_all_of(plan: ReadPlan, contents: TableSample) -> bool:
     )
 
 
-def _from_probe(plan: ReadPlan, contents: TableSample, found: Sequence[Item]) -> Cost:
-    items = max(len(found) + 1, round(_expected(plan, contents)))
-    items = items if (limit := limit_of(plan)) is None else min(items, limit)
-    size = round(sum(map(item_size, found)) / max(len(found), 1) * items)
-    kept = sum(map(plan.keeps, found)) / max(len(found), 1)
-    return _about(
-        plan,
-        contents,
-        items,
-        size,
-        kept,
-        f"{pluralized(len(found), 'item')} of the range and {_sampled(contents)}",
-    )
+def _is_valid(plan: ReadPlan, contents: TableSample) -> bool:
+    """Whether keys can have these values: of its types, a range with its lower bound first."""
+    if plan.operation == "Scan":
+        return True
+    types = contents.shape.types
+    names = plan.key.partition_names
+    for values in plan.collections.values():
+        if any(types[name] not in value for name, value in zip(names, values, strict=True)):
+            return False
+    for term in plan.terms:
+        if any(types[term.attribute] not in value for value in term.values(plan.values)):
+            return False
+    bounds = [term.values(plan.values) for term in one_range(plan) if term.operator == "BETWEEN"]
+    return all(sort_key(low) <= sort_key(high) for low, high in bounds)
 
 
-def _expected(plan: ReadPlan, contents: TableSample) -> float:
-    """The expected number of items in a range of one collection, according to the sample."""
-    entries = contents.entries(plan.index)
-    in_range = sum(map(plan.is_in_range, entries))
-    if plan.index is not None and contents.shape.index(plan.index).kind == "global":
-        return in_range / len(contents.items) * contents.count
-    here, sizes = sum(map(plan.is_in_partition, entries)), contents.collection_sizes
-    share = in_range / here if here else 1.0
-    # an outlier, of which the sample has only a part
-    if not sizes or here > _OUTLIER * max(sizes):
-        return share * here / len(contents.items) * contents.count
-    return share * max(here, sum(sizes) / len(sizes))
-
-
-def scaled_cost(plan: ReadPlan, contents: TableSample) -> Cost:
-    """The cost, scaled up from the share of the sample that lies in the range."""
-    if plan.operation == "GetItem":
-        size = round(contents.item_bytes)
-        units = read_units(size, plan.consistent)
-        return Cost(1, 1, 1, units, size, exact=False, basis="an item of the average size")
-    entries = contents.entries(plan.index)
-    here = [entry for entry in entries if plan.is_in_range(entry)]
-    share = len(here) / max(len(contents.items), 1)
-    count = contents.count
-    items = round(share * count / plan.segments)
-    if not contents.items:
-        items = count if plan.operation == "Scan" else 0
-    items = items if (limit := limit_of(plan)) is None else min(items, limit)
-    average = sum(map(item_size, here)) / len(here) if here else contents.item_bytes
-    kept = sum(map(plan.keeps, here)) / len(here) if here else 1.0
-    basis = _sampled(contents)
-    if not contents.items and plan.operation == "Query":
-        basis += ", which does not tell what is in the range"
-    return _about(plan, contents, items, round(average * items), kept, basis)
-
-
-def limit_of(plan: ReadPlan) -> int | None:
-    """The most items that a read reads; None if only its results are limited, or nothing is."""
-    return plan.limit or (plan.most_results if plan.filter is None else None)
-
-
-def _about(
-    plan: ReadPlan, contents: TableSample, items: int, size: int, kept: float, basis: str
-) -> Cost:
-    if plan.most_results is not None and kept * items > plan.most_results:
-        enough = round(plan.most_results / kept)
-        items, size = enough, round(size * enough / items)
-    requests = max(1, -(-size // limits.QUERY_PAGE))
+def _of_item(plan: ReadPlan) -> Steps[tuple[Cost, float]]:
+    """The cost of reading one item, which is read for it."""
+    request = {"TableName": plan.table, "Key": plan.fixed_key, "ConsistentRead": plan.consistent}
+    response = yield Call("GetItem", {**request, "ReturnConsumedCapacity": "TOTAL"})
+    item = response.get("Item")
+    size = item_size(item or {})
+    found = int(item is not None)
+    returned = int(item is not None and plan.keeps(item))
+    basis = "the stored item" if found else "there is no such item"
     units = read_units(size, plan.consistent)
-    if plan.fetches:
-        units += items * read_units(round(contents.item_bytes), plan.consistent)
-    return Cost(requests, items, round(items * kept), units, size, exact=False, basis=basis)
+    return Cost(1, found, returned, units, size, basis=basis), units_of(response) or 0.0
+
+
+# Ranges
+
+
+def _of_ranges(plan: ReadPlan, contents: TableSample, pages: int) -> Steps[tuple[Cost, float]]:
+    """The cost of a query, or of a statement over several collections."""
+    partitions = list(plan.collections.values())
+    limited = plan.limit is not None or plan.most_results is not None
+
+    def is_enough(items: list[Item]) -> bool:
+        cost = _cost(plan, found_of(items), items_basis)
+        return cost.items_read < len(items)
+
+    def found_of(items: list[Item]) -> _Found:
+        return _Found.of(plan, contents, items)
+
+    items_basis = "the items of the range"
+    most = float(_count_of(plan, contents) or math.inf)
+    items: list[Item] = []
+    rest: list[Figure] = []
+    size = 0.0  # of the items that follow
+    spent, is_all = 0.0, len(partitions) <= _MOST_COLLECTIONS
+    for partition in partitions[:_MOST_COLLECTIONS]:
+        beginning = yield from read_beginning(
+            plan, partition, pages, most, is_enough if limited and len(partitions) == 1 else _never
+        )
+        items += beginning.items
+        spent += beginning.units
+        is_all = is_all and beginning.is_all
+        following = Figure(*(each - len(beginning.items) for each in beginning.total))
+        size += (
+            following.middle * sum(map(item_size, beginning.items)) / max(len(beginning.items), 1)
+        )
+        rest.append(following)
+    found = found_of(items)
+    if is_all:
+        cost = _cost(plan, found, f"the {pluralized(len(found.entries), 'item')} of the range")
+        return cost, spent
+    following = _sum(rest)
+    each = (
+        size / following.middle
+        if following.middle
+        else sum(map(item_size, items)) / max(len(items), 1)
+    )
+    if len(partitions) > _MOST_COLLECTIONS:
+        following = _with_others(following, len(items), len(partitions))
+    return _extrapolated(plan, contents, found, following, each), spent
+
+
+def _never(items: list[Item]) -> bool:
+    return False
+
+
+def _with_others(rest: Figure, read: int, partitions: int) -> Figure:
+    """The items that follow, with those of the collections that were not read: as many as in the others."""
+    factor = partitions / _MOST_COLLECTIONS
+    total = (read + rest.middle) * factor
+    return Figure(rest.low, total - read, (read + rest.high) * factor * 2)
+
+
+def _sum(intervals: Sequence[Figure]) -> Figure:
+    lows, middles, highs = zip(*intervals, strict=True)
+    return Figure(sum(lows), sum(middles), sum(highs))
+
+
+def _extrapolated(
+    plan: ReadPlan, contents: TableSample, found: _Found, following: Figure, size: float
+) -> Cost:
+    """The cost of a range of which only the beginning was read; `size` is that of an item that follows."""
+    known = len(found.entries)
+    items = Figure(*(known + each for each in following))
+    each = (sum(map(item_size, found.entries)) + size * following.middle) / max(items.middle, 1)
+    sizes = Figure(each * (1 - _UNEVEN), each, each * (1 + _UNEVEN))
+    kept = _proportion(sum(map(plan.keeps, found.entries)), max(known, 1), _INDEPENDENT)
+    basis = f"the first {pluralized(known, 'item')} of the range, and its last key"
+    return _between(plan, contents, items, sizes, kept if plan.filter is not None else _ONE, basis)
+
+
+def _count_of(plan: ReadPlan, contents: TableSample) -> int:
+    """The items of the table or the index, as its description counts them; 0 if it does not."""
+    shape = contents.shape
+    counted = shape.item_count if plan.index is None else shape.index(plan.index).item_count
+    return counted if counted >= len(contents.entries(plan.index)) else 0
+
+
+# Scans, and reads without any reading
+
+
+def described_cost(plan: ReadPlan, contents: TableSample) -> Cost:
+    """The cost of a read as far as the sample and the description tell it."""
+    return exact_cost(plan, contents) if contents.is_whole else _of_description(plan, contents)
+
+
+def _of_description(plan: ReadPlan, contents: TableSample) -> Cost:
+    """The cost from the counts of the description, and from the share of the sample in the range."""
+    count, entries = _count_of(plan, contents), contents.entries(plan.index)
+    if plan.operation == "GetItem":
+        size = contents.item_bytes
+        sizes = Figure(0.0, size, float(limits.ITEM_SIZE))
+        basis = "an item of the average size"
+        return _between(plan, contents, Figure(0, 1, 1), sizes, Figure(0, 1, 1), basis)
+    here = [entry for entry in entries if plan.is_in_range(entry)]
+    kept = _kept(plan, contents, here)
+    sizes = _sizes(plan, contents, entries)
+    basis = _sampled(contents)
+    if plan.operation == "Query":
+        share = len(here) / len(entries) if entries else 0.0
+        if not entries:
+            basis += ", which does not tell what is in the range"
+        items = Figure(len(here), max(share * count, len(here)), count or math.inf)
+        return _between(plan, contents, items, sizes, kept, basis)
+    known = count or len(entries)
+    middle = known / plan.segments
+    spread = _CONFIDENCE * math.sqrt(middle * _largest(contents)) if plan.segments > 1 else 0.0
+    low, high = middle * (1 - _STALE) - spread, middle * (1 + _STALE) + spread
+    if plan.start is not None:
+        low, middle = 0.0, middle / 2
+        basis += "; what is before its start is not known"
+    if not count:
+        high = math.inf
+    if contents.is_whole:
+        low, high = max(middle - spread, 0), min(middle + spread, known)
+    limit = limit_of(plan) or math.inf
+    items = Figure(*(min(max(each, 0.0), limit) for each in (low, middle, high)))
+    return _between(plan, contents, items, sizes, kept, basis)
+
+
+def _largest(contents: TableSample) -> float:
+    """The items of the largest collection of the sample: a collection is in one segment."""
+    return max(map(len, collections(contents.shape.key, contents.items).values()), default=1)
+
+
+def _sizes(plan: ReadPlan, contents: TableSample, entries: Sequence[Item]) -> Figure:
+    """The bytes of an entry."""
+    shape, index = contents.shape, None if plan.index is None else contents.shape.index(plan.index)
+    count, size = (
+        (shape.item_count, shape.size) if index is None else (index.item_count, index.size)
+    )
+    if plan.operation == "Scan" and count and size:
+        each = size / count
+        return Figure(each, each, each)
+    if not entries:
+        each = size / count if count else 0.0
+        return Figure(each / 2, each, each * 2 or float(limits.ITEM_SIZE))
+    each = sum(map(item_size, entries)) / len(entries)
+    return Figure(each * (1 - 2 * _UNEVEN), each, each * (1 + 2 * _UNEVEN))
+
+
+def _kept(plan: ReadPlan, contents: TableSample, here: Sequence[Item]) -> Figure:
+    """The share of the items that the filter keeps. Items of one collection are alike, so collections count."""
+    if plan.filter is None:
+        return _ONE
+    if not here:
+        return Figure(0.0, 1.0, 1.0)
+    groups = {partition_of(contents.shape.key, each) for each in here}
+    return _proportion(sum(map(plan.keeps, here)), len(here), len(groups))
+
+
+def _proportion(kept: int, of: int, independent: int) -> Figure:
+    """A share, by the interval of Wilson."""
+    share, square = kept / of, _CONFIDENCE**2
+    centre = (share + square / (2 * independent)) / (1 + square / independent)
+    half = (
+        _CONFIDENCE
+        * math.sqrt(share * (1 - share) / independent + square / (4 * independent**2))
+        / (1 + square / independent)
+    )
+    return Figure(max(centre - half, 0.0), share, min(centre + half, 1.0))
 
 
 def _sampled(contents: TableSample) -> str:
     if not contents.items:
         return "the table's description"
-    return f"a sample of {len(contents.items):,} of about {pluralized(contents.count, 'item')}"
+    count = max(contents.shape.item_count, len(contents.items))
+    return (
+        f"the table's description and a sample of {len(contents.items):,} of about "
+        f"{pluralized(count, 'item')}"
+    )
+
+
+# From counts and sizes to a cost
+
+
+def _between(
+    plan: ReadPlan,
+    contents: TableSample,
+    items: Figure,
+    sizes: Figure,
+    kept: Figure,
+    basis: str,
+) -> Cost:
+    """The cost of reading so many items of such a size, with its bounds."""
+    middle = _figures(plan, contents, items.middle, sizes.middle, kept.middle)
+    corners = [
+        _figures(plan, contents, count, size, share)
+        for count in (items.low, items.high)
+        if count < math.inf
+        for size in (sizes.low, sizes.high)
+        for share in (kept.low, kept.high)
+    ]
+    factor = 2 if plan.consistent else 1
+    low = CostBound(
+        min(each.requests for each in corners),
+        math.floor(min(each.items_read for each in corners)),
+        math.floor(min(each.items_returned for each in corners)),
+        min(_least_units(each, factor) for each in corners),
+        min(each.bytes for each in corners),
+    )
+    high = CostBound(
+        max(each.requests for each in corners) + 1,
+        max(each.items_read for each in corners),
+        max(each.items_returned for each in corners),
+        max(each.units + (each.requests + 1) * 0.5 * factor for each in corners),
+        max(each.bytes for each in corners),
+    )
+    is_bounded = items.high < math.inf
+    return replace(middle, exact=False, basis=basis, low=low, high=high if is_bounded else None)
+
+
+def _least_units(cost: Cost, factor: int) -> float:
+    """The units of the same items if no page were rounded up; a page costs half a unit at least."""
+    whole = cost.bytes // limits.READ_UNIT / 2 * factor
+    return max(whole, max(cost.requests - 1, 1) * 0.5 * factor)
+
+
+def _figures(plan: ReadPlan, contents: TableSample, items: float, size: float, kept: float) -> Cost:
+    """The cost of reading so many items of such a size, of which the filter keeps a share."""
+    if plan.most_results is not None and plan.filter is not None:
+        items = _read_for_results(plan, items, kept)
+    page = max(1.0, limits.QUERY_PAGE / size if size else math.inf)
+    if plan.items_a_page is not None:
+        page = min(page, plan.items_a_page)
+    if len(plan.collections) > 1 and plan.operation == "Query":
+        page = min(page, _STATEMENT_PAGE)
+    requests = max(1, math.ceil(items / page))
+    full, rest = divmod(items, page) if page < math.inf else (0.0, items)
+    units = full * read_units(round(page * size), plan.consistent) if full else 0.0
+    if rest or not full:
+        units += read_units(round(rest * size), plan.consistent)
+    if plan.fetches:
+        units += items * read_units(round(contents.item_bytes), plan.consistent)
+    returned = items * kept
+    if plan.most_results is not None:
+        returned = min(returned, plan.most_results)
+    return Cost(requests, round(items), round(returned), units, round(items * size), exact=False)
+
+
+def _read_for_results(plan: ReadPlan, items: float, kept: float) -> float:
+    """The items that are read until enough are kept, in requests of the size that the model chooses."""
+    cost, limit = Cost(), None
+    while cost.items_read < items and not _has_enough(plan, cost):
+        limit = next_limit(plan, cost, limit)
+        if limit is None:
+            return items
+        page = min(limit, math.ceil(items - cost.items_read))
+        cost += Cost(1, page, round((cost.items_read + page) * kept) - cost.items_returned)
+    return min(cost.items_read, items)
 
 
 def exact_cost(plan: ReadPlan, contents: TableSample) -> Cost:
     """The cost, computed from all items of the table. Only the engine knows which items are in a segment."""
     if plan.segments > 1:
-        return scaled_cost(plan, contents)
+        return _of_description(plan, contents)
     entries = contents.in_order(plan.index)
     if plan.operation == "Scan":
         entries = contents.entries(plan.index)  # in the order of the scan
@@ -159,15 +367,38 @@ def exact_cost(plan: ReadPlan, contents: TableSample) -> Cost:
     basis = f"all {pluralized(len(contents.items), 'item')} of the table"
     if not contents.is_whole:
         basis = "the sample, which has the whole collection"
-    cost = _cost(plan, contents, found, basis)
-    return cost if plan.knows_start(entries) else replace(cost, exact=False)
+    if not plan.knows_start(entries):
+        return _of_description(plan, contents)
+    whole = (
+        {place(contents.shape.key, item): item for item in contents.items} if plan.fetches else {}
+    )
+    return _cost(plan, _Found(found, _fetched(plan, contents, found, whole)), basis)
 
 
-def _cost(plan: ReadPlan, contents: TableSample, found: Sequence[Item], basis: str) -> Cost:
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Entries in the order of reading, and the units for reading the whole item of each, if it must be fetched."""
+
+    entries: Sequence[Item]
+    fetched: Sequence[float] = ()
+
+    @classmethod
+    def of(cls, plan: ReadPlan, contents: TableSample, items: Sequence[Item]) -> _Found:
+        """What was read of a range: entries, or whole items of a plan that fetches."""
+        in_range = [item for item in items if plan.is_in_range(item)]
+        if not plan.fetches or plan.index is None:
+            return cls(in_range)
+        index = contents.shape.index(plan.index)
+        entries = [entry_of(contents.shape, index, item) or item for item in in_range]
+        whole = {place(contents.shape.key, item): item for item in in_range}
+        return cls(entries, _fetched(plan, contents, entries, whole))
+
+
+def _cost(plan: ReadPlan, given: _Found, basis: str) -> Cost:
     """The cost of reading these entries, page by page."""
+    found, fetched = given.entries, given.fetched
     if plan.operation == "Query" and len(plan.collections) > 1:
         return _cost_of_several(plan, found, basis)
-    fetched = _fetched(plan, contents, found)
     cost, limit = Cost(), None
     while True:
         limit = next_limit(plan, cost, limit)
@@ -237,12 +468,17 @@ def _is_of(plan: ReadPlan, entry: Item, partition: tuple[Any, ...]) -> bool:
     )
 
 
-def _fetched(plan: ReadPlan, contents: TableSample, found: Sequence[Item]) -> list[float]:
+def _fetched(
+    plan: ReadPlan,
+    contents: TableSample,
+    found: Sequence[Item],
+    whole: Mapping[tuple[Any, ...], Item],
+) -> list[float]:
     """The units for reading each whole item through a local index."""
     if not plan.fetches:
         return []
     key = contents.shape.key
-    sizes = {place(key, item): item_size(item) for item in contents.items}
+    sizes = {at: item_size(item) for at, item in whole.items()}
     return [read_units(sizes.get(place(key, entry), 0), plan.consistent) for entry in found]
 
 

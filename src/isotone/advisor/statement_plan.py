@@ -9,17 +9,32 @@ from isotone.errors import UsageError, ValidationException
 from isotone.expressions.key_planning import Values
 from isotone.expressions.partiql import (
     DeleteStatement,
+    Exists,
     InsertStatement,
     Select,
     UpdateStatement,
     beyond_key,
+    fault_place,
     key_of,
     messages,
+    parse_statement,
     plan_where,
 )
 from isotone.tables.description import TableDescription
 from isotone.values.attribute_validation import canonical_item
 from isotone.values.types import Item
+
+
+def table_of_statement(text: str) -> str:
+    """The table that a statement names; empty if there is none. Raises `ValidationException` for another text."""
+    parsed = parse_statement(text)
+    return "" if isinstance(parsed, Exists) else parsed.table
+
+
+def place_of_fault(statement: str, message: str) -> dict[str, int] | None:
+    """Where the fault of a statement is that a message tells: line and column from 1, and length."""
+    found = fault_place(statement, message)
+    return None if found is None else found._asdict()
 
 
 def plan_of_statement(

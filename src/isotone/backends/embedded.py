@@ -48,6 +48,7 @@ from isotone.exchange.objects import Folder, ObjectStore
 from isotone.operations import permissions
 from isotone.operations.api import GROUPED, STARTS_WORK, Answered, Api
 from isotone.operations.permissions import RequiredPermission
+from isotone.operations.served_queries import ServedQueries
 from isotone.operations.transfers.threads import TransferThreads
 from isotone.shown_signature import shown
 from isotone.storage.interface import BUSY_TIMEOUT, OrderedStore
@@ -407,6 +408,7 @@ class Database(Native):
         known = self._regions.get(engine.region)
         if known is None or known.engine is not engine:  # its creation was rolled back
             known = self._regions[engine.region] = _Region(engine, self)
+            known._api.served = self._api.served
         return known
 
     def set_replication(self, *, lag: float = 0.0, paused: bool = False) -> None:
@@ -493,8 +495,25 @@ class Database(Native):
         return gauges(self.engine.home)
 
     def measure(self, measured: bool = True) -> None:
-        """Start (or stop) counting the units that requests consume, and how far streams are read."""
+        """Start (or stop) counting requests by their shape, the units that they consume, and how far streams are read."""
         measure(self.engine.home, measured)
+        served = (self._api.served or ServedQueries()) if measured else None
+        for each in (self, *self._regions.values()):
+            each._api.served = served
+
+    def served(self, others: Sequence[bytes] = ()) -> bytes:
+        """What requests have cost by their shape, as JSON; `others` are the same of other processes."""
+        served = self._api.served or ServedQueries()
+        return served.json_with(others) if others else served.json()
+
+    def take_served(self) -> bytes:
+        """The counts of `served` since the last call, for the process that shows them; empty if there are none."""
+        return b"" if self._api.served is None else self._api.served.take()
+
+    def add_served(self, taken: bytes) -> None:
+        """Count requests that another process has executed."""
+        if self._api.served is not None:
+            self._api.served.add_taken(taken)
 
     def series(self) -> list[Series]:
         """What is measured per table, as Prometheus series with labels."""

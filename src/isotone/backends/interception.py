@@ -39,6 +39,8 @@ class Intercepted:
 
     def __init__(self, api: Any, interceptor: Interceptor) -> None:
         self.engine: Any = api.engine
+        self.served: Any = api.served
+        """The counts of requests by their shape; what an interceptor answers is not counted."""
         self._api = api
         self._interceptor = interceptor
 

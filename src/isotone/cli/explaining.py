@@ -52,6 +52,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="the value of the next ? in the statement; repeat it for more",
     )
+    add(
+        "--model",
+        metavar="MODULE",
+        help="name the access patterns of a module's tables, for a statement, a table or a request: MODULE, or "
+        "MODULE:NAME,NAME",
+    )
     add("--run", action="store_true", help="execute it, even a write, and show what it cost")
     add(
         "--sample",
@@ -71,6 +77,7 @@ def _run(arguments: argparse.Namespace) -> int:
     drawing = text_output("--svg", arguments.svg)
     check_outputs(page, drawing, inputs={"FILE_OR_URL": opened_file(arguments)})
     subject = _subject(arguments)
+    tables = modules.tables_of(arguments.model)
     with isotone.connect(arguments.connection, check_keys=False) as store:
         explained = isotone.explain(
             store,
@@ -78,6 +85,7 @@ def _run(arguments: argparse.Namespace) -> int:
             parameters=[literal(word) for word in arguments.param],
             run=arguments.run,
             sample=arguments.sample,
+            tables=tables,
         )
     if arguments.json:
         print(json.dumps(explained.to_dict(), indent=2, ensure_ascii=False))

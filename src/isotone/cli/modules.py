@@ -110,6 +110,17 @@ def targets(text: str) -> list[isotone.Table | type[isotone.Entity]]:
     return found
 
 
+def tables_of(text: str | None) -> list[isotone.Table]:
+    """The tables of what MODULE or MODULE:NAME,NAME names; none without a text."""
+    if text is None:
+        return []
+    found = {}
+    for target in targets(text):
+        table = target if isinstance(target, isotone.Table) else target.__schema__.table
+        found[table.name] = table
+    return list(found.values())
+
+
 def _target(module: ModuleType, name: str) -> isotone.Table | type[isotone.Entity]:
     found = member(module, name)
     if _table_of(found) is None:

@@ -66,6 +66,7 @@ COMMANDS: Final = {
     "explain": CommandEntry(
         "explaining", "show what a query or a request reads and costs", opens=True
     ),
+    "top": CommandEntry("top", "show the most expensive queries of a server"),
     "call": CommandEntry("items", "send any request of the DynamoDB API", opens=True),
     "model": CommandEntry("modelling", "write the Python module that models a table", opens=True),
     "workbench": CommandEntry("workbench", "show and edit tables in the browser", opens=True),

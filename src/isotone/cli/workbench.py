@@ -10,11 +10,10 @@ import webbrowser
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import isotone
 from isotone.backends.addresses import is_remote
 from isotone.backends.interface import Backend
 from isotone.cli import database
-from isotone.cli.modules import targets
+from isotone.cli.modules import tables_of
 from isotone.cli.program import Command
 from isotone.errors import UnknownOperationException
 from isotone.output_paths import OutputPath, check_outputs
@@ -72,7 +71,7 @@ def workbench_of(
         backend,
         target=target,
         writable=writable,
-        tables=_tables(model),
+        tables=tables_of(model),
         remote=remote,
         is_endpoint=is_endpoint,
         workload=_workload(workload),
@@ -83,7 +82,7 @@ def workbench_of(
 
 def check_shown(arguments: argparse.Namespace, file: str | None) -> None:
     """Check the model, the workload and the file of queries before `file` is opened; raises `UsageError`."""
-    _tables(arguments.model)
+    tables_of(arguments.model)
     _workload(arguments.workload)
     if arguments.queries is not None:
         check_outputs(OutputPath("--queries", arguments.queries), inputs={"FILE": file})
@@ -95,16 +94,6 @@ def _workload(text: str | None) -> Workload | None:
     from isotone.cli.simulating import workload_of
 
     return workload_of(text)
-
-
-def _tables(model: str | None) -> Sequence[isotone.Table]:
-    if model is None:
-        return ()
-    found = {}
-    for target in targets(model):
-        table = target if isinstance(target, isotone.Table) else target.__schema__.table
-        found[table.name] = table
-    return list(found.values())
 
 
 def port(text: str) -> int:
@@ -202,6 +191,9 @@ class _PagesAlone:
 
     def series(self) -> Sequence[Any]:
         return ()
+
+    def served(self, others: Sequence[bytes] = ()) -> bytes:
+        return b'{"seconds": 0, "queries": []}'
 
     def allow_waiting(self, allowed: bool) -> None:
         pass

@@ -10,6 +10,7 @@ over what deleted tables and indexes have consumed, so the sum of all counters n
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +29,17 @@ OTHERS: Final = "(other)"
 """Replaces the table's name for the shared counter; no table can have this name."""
 
 _WRITE_UNIT: Final = limits.WRITE_UNIT
+
+
+class _Spent(threading.local):
+    """What the requests of this thread have consumed, read and returned, for those who take the difference."""
+
+    units = 0.0
+    read = 0
+    returned = 0
+
+
+spent: Final = _Spent()
 
 
 class Units:
@@ -64,11 +76,14 @@ class TableUnits(Units):
         assert units is not None
         consumed = read_units(size, consistent) * factor
         units.read_units += consumed
+        spent.units += consumed
 
     def write(self, old_size: int, new_size: int, factor: int = 1) -> None:
         """Count a write of an item, by the larger of its old and new sizes."""
         size = old_size if old_size > new_size else new_size
-        self.write_units += factor if size <= _WRITE_UNIT else write_units(size) * factor
+        consumed = factor if size <= _WRITE_UNIT else write_units(size) * factor
+        self.write_units += consumed
+        spent.units += consumed
 
     def write_entry(
         self,
@@ -79,7 +94,9 @@ class TableUnits(Units):
     ) -> None:
         """Count a change of an index entry. Vector indexes are charged by bytes, not units, and are not counted."""
         if index.units is not None:
-            index.units.write_units += entry_units(before, after) * factor
+            consumed = entry_units(before, after) * factor
+            index.units.write_units += consumed
+            spent.units += consumed
 
     def of_index(self, index: IndexSchema) -> Units:
         """The counters of an index."""

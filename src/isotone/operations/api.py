@@ -54,6 +54,7 @@ from isotone.operations.long_requests import is_long, this_thread
 from isotone.operations.long_writes import EvaluateFirst, evaluating_first
 from isotone.operations.permissions import RequiredPermission, accesses, has_policies
 from isotone.operations.request_decoding import convert, decode
+from isotone.operations.served_queries import COUNTED, ServedQueries
 from isotone.operations.transfers import (  # noqa: F401 - each registers its actions
     bulk_puts,
     exports,
@@ -98,10 +99,12 @@ STARTS_WORK: Final = frozenset(name for name, action in ACTIONS.items() if actio
 class Api:
     """The API over an engine. Every method may be called from any thread."""
 
-    __slots__ = ("engine",)
+    __slots__ = ("engine", "served")
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self.served: ServedQueries | None = None
+        """Counts the requests of `send` by their shape, if it is set."""
         engine.home.before_commit = replication.deliver
 
     def send(self, operation: str, body: bytes) -> bytes:
@@ -113,7 +116,10 @@ class Api:
             raise UnknownOperationException
         action = ACTIONS[operation]
         try:
-            return encode_response(action.run(self.engine, decode(action.request, body)))
+            request = decode(action.request, body)
+            if self.served is not None and operation in COUNTED:
+                return encode_response(self.served.run(self.engine, action, request, body))
+            return encode_response(action.run(self.engine, request))
         except EvaluateFirst as first:
             if self.engine.lock._is_owned():  # the transaction is that of a group
                 raise

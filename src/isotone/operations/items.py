@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from isotone import limits
-from isotone.engine.consumed_units import TableUnits
+from isotone.engine.consumed_units import TableUnits, spent
 from isotone.engine.engine import Engine
 from isotone.engine.layout import SIZE_BYTES, size_of
 from isotone.expressions import CompiledProjection, CompiledUpdate
@@ -142,7 +142,9 @@ def get_item(engine: Engine, request: GetItem) -> Answer:
     if units is not None:
         # A record is longer than its item's size. So most reads take one unit, and avoid the calls.
         if record is None or len(record) <= limits.READ_UNIT:
-            units.read_units += 1.0 if request.consistent_read else 0.5
+            consumed = 1.0 if request.consistent_read else 0.5
+            units.read_units += consumed
+            spent.units += consumed
         else:
             units.read(size_of(record), consistent=bool(request.consistent_read))
     return {} if record is None else {"Item": msgspec.Raw(record[SIZE_BYTES:])}

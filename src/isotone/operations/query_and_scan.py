@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 from msgspec import Meta
 
 from isotone import limits
+from isotone.engine.consumed_units import spent
 from isotone.engine.engine import Engine
 from isotone.engine.layout import Bounds, size_of
 from isotone.engine.pages import OrderedSource, RangePage, RecordReader, segment_bounds
@@ -399,6 +400,8 @@ class Selection:
         for size in self._fetched:
             meter.read(size, consistent=consistent)
         self._fetched = []
+        spent.read += page.scanned
+        spent.returned += page.count
 
     def _expander(
         self, index: SecondaryIndex, projection: CompiledProjection | None

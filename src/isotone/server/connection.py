@@ -52,6 +52,7 @@ from isotone.server.response import (
     METRICS,
     ORDINARY,
     OVERLOADED,
+    QUERIES,
     TIMED_OUT,
     TOO_LARGE,
     TOO_MANY_BODIES,
@@ -462,7 +463,8 @@ class ServerConnection(asyncio.Protocol):
         elif type(request) is Received:
             self._read_later(request, keep_alive)
         elif request is METRICS or (
-            self._monitor.asks_all_processes and (request is HEALTH or request is HOT_KEYS)
+            self._monitor.asks_all_processes
+            and (request is HEALTH or request is HOT_KEYS or request is QUERIES)
         ):
             self._outstanding = ORDINARY, keep_alive, "", 0.0
             peer = self._transport.get_extra_info("peername")
@@ -478,7 +480,7 @@ class ServerConnection(asyncio.Protocol):
             if request is LOCAL_NODES:
                 host, port = self._transport.get_extra_info("sockname")[:2]
                 request = request._replace(body=self._dispatcher.local_nodes((host, port)))
-            elif request is HEALTH or request is HOT_KEYS:
+            elif request is HEALTH or request is HOT_KEYS or request is QUERIES:
                 peer = self._transport.get_extra_info("peername")
                 request = self._monitor.page(request, peer)
             self._send(render_page(request, keep_alive=keep_alive), keep_alive)

@@ -89,6 +89,9 @@ class Service(Protocol):
     def series(self) -> Iterable[tuple[str, Labels, float]]:
         """The service's metrics of each table: Prometheus name, labels, value."""
 
+    def served(self, others: Sequence[bytes] = ()) -> bytes:
+        """What requests have cost since `measure`, by their shape, as JSON; `others` are the same of other processes."""
+
     def allow_waiting(self, allowed: bool) -> None:
         """Whether calls of this thread may take long.
 

@@ -19,7 +19,7 @@ from isotone.server.dispatcher import Deliver, Dispatcher, FrontService, Result,
 from isotone.server.exposition import MetricFamily
 from isotone.server.gathering import packed, unpacked
 from isotone.server.listener import Listener, ServerOptions, admission_of
-from isotone.server.monitor import BODY_BUDGET, Monitor, health_page, hot_keys_page, metrics_page
+from isotone.server.monitor import BODY_BUDGET, Monitor, health_page, json_page, metrics_page
 from isotone.server.pages import Pages
 from isotone.server.pages_process import forwarded
 from isotone.server.process_channel import Channel, Link, Outcome
@@ -28,11 +28,12 @@ from isotone.server.process_messages import (
     HEALTH_PATH,
     HOT_KEYS_PATH,
     METRICS_PATH,
+    QUERIES_PATH,
     WITH_TABLES,
     Request,
 )
 from isotone.server.request import ServiceCall
-from isotone.server.response import BROKEN, HEALTH, HOT_KEYS, NOT_FOUND, PlainResponse
+from isotone.server.response import BROKEN, HEALTH, HOT_KEYS, NOT_FOUND, QUERIES, PlainResponse
 from isotone.server.shared_counts import SharedBodies, SharedCounts
 
 log = logging.getLogger("isotone.server")
@@ -81,7 +82,9 @@ class FrontMonitor(Monitor):
         elif request is HEALTH:
             self._ask(HEALTH_PATH, b"", answer, lambda text: health_page(text.decode()))
         elif request is HOT_KEYS:
-            self._ask(HOT_KEYS_PATH, b"", answer, hot_keys_page)
+            self._ask(HOT_KEYS_PATH, b"", answer, json_page)
+        elif request is QUERIES:
+            self._ask(QUERIES_PATH, b"", answer, json_page)
         else:
             body = WITH_TABLES if self.names_tables else b""
             self._ask(METRICS_PATH, body, answer, lambda found: metrics_page(unpacked(found)))
@@ -104,6 +107,8 @@ class FrontMonitor(Monitor):
             hot_keys = self.hot_keys
             error = InternalServerError("this server counts no keys")
             channel.answer(request.number, error if hot_keys is None else hot_keys.json())
+        elif request.operation == QUERIES_PATH:
+            channel.answer(request.number, self._service.served())
         else:
 
             def add(families: list[MetricFamily]) -> None:

@@ -42,6 +42,9 @@ READY: Final = "/ready"
 CONSUMED: Final = "/consumed"
 """From a lane: the capacity units that its last request consumed, for the server's metrics."""
 
+SERVED: Final = "/served"
+"""From a lane: what its last request has cost, by its shape, for `/queries`."""
+
 _NICENESS: Final = 5  # a lower priority than the server's
 _CHUNK: Final = 256 * 1024  # bytes per receive
 _REAP: Final = 1.0  # seconds between two checks for lanes that have ended
@@ -61,6 +64,8 @@ class LaneService(Protocol):
     def measure(self) -> None: ...
 
     def take_consumed(self) -> Consumed: ...
+
+    def take_served(self) -> bytes: ...
 
 
 OpenService = Callable[[], LaneService]
@@ -172,6 +177,8 @@ def serve_lane(end: socket.socket, service: LaneService) -> None:
             messages: list[Message] = [answered]
             if consumed:
                 messages.insert(0, Request(0, CONSUMED, msgspec.msgpack.encode(consumed)))
+            if served := service.take_served():
+                messages.insert(0, Request(0, SERVED, served))
             end.sendall(frame(messages))
 
 

@@ -19,7 +19,7 @@ import msgspec
 
 from isotone.errors import InternalServerError
 from isotone.server.dispatcher import Deliver, Dispatcher, Result, Service
-from isotone.server.lane_process import CONSUMED, READY, Consumed, LaneKeeper
+from isotone.server.lane_process import CONSUMED, READY, SERVED, Consumed, LaneKeeper
 from isotone.server.process_channel import Channel
 from isotone.server.process_messages import LOST, Request
 from isotone.server.request import ServiceCall
@@ -44,6 +44,8 @@ class SharedFile(Protocol):
     def is_read(self, operation: str, body: bytes) -> bool: ...
 
     def add_consumed(self, consumed: Consumed) -> None: ...
+
+    def add_served(self, taken: bytes) -> None: ...
 
 
 def use_lanes(dispatcher: Dispatcher, service: Service, keeper: LaneKeeper, workers: int) -> None:
@@ -145,6 +147,9 @@ class Lanes:
     def consumed(self, body: bytes) -> None:
         self._service.add_consumed(_consumed(body))
 
+    def served(self, body: bytes) -> None:
+        self._service.add_served(body)
+
     def lost(self, lane: _Lane, task: _Task | None) -> None:
         """Called when a lane has ended: closed after idling, or dead."""
         self._lanes.remove(lane)
@@ -216,6 +221,8 @@ class _Lane:
             self._lanes.is_ready(self)
         elif message.operation == CONSUMED:
             self._lanes.consumed(message.body)
+        elif message.operation == SERVED:
+            self._lanes.served(message.body)
 
     def _lost(self, channel: Channel) -> None:
         if self.idle is not None:

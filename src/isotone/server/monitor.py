@@ -1,8 +1,9 @@
-"""`/healthz`, `/metrics` and `/hotkeys`: their responses, and which clients may read them (404 for others).
+"""`/healthz`, `/metrics`, `/hotkeys`, `/queries`: their responses, and which clients may read them (404 for others).
 
 Any client may read the health. The metrics have the names of actions and tables, so they are for clients on this machine
 unless an option (--metrics) shows them to all. They need no signature, so with credentials they name tables only with that
-option. Hot keys are data: only clients on this machine may read them, and with credentials nobody.
+option. Hot keys are data, and so are the requests that stand for queries: only clients on this machine may read them, and
+with credentials nobody.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from isotone.server.dispatcher import Service, Thread
 from isotone.server.exposition import CONTENT_TYPE, MetricFamily, text
 from isotone.server.hot_keys import HotKeys
 from isotone.server.metrics import Bodies, Metrics
-from isotone.server.response import BROKEN, HEALTH, HOT_KEYS, NOT_FOUND, PlainResponse
+from isotone.server.response import BROKEN, HEALTH, HOT_KEYS, NOT_FOUND, QUERIES, PlainResponse
 
 BODY_BUDGET: Final = 256 << 20
 """Bytes of the bodies of all requests that are not answered yet; a request beyond it gets a 503."""
@@ -56,19 +57,21 @@ class Monitor:
         self.names_tables = names_tables or metrics_for_all
 
     def page(self, request: PlainResponse, peer: Any) -> PlainResponse:
-        """The response to a request for `METRICS`, `HEALTH` or `HOT_KEYS`."""
+        """The response to a request for `METRICS`, `HEALTH`, `HOT_KEYS` or `QUERIES`."""
         if request is HEALTH:
             return health_page(self._service.health())
         if not self.shows(request, peer):
             return NOT_FOUND
         if request is HOT_KEYS:
             assert self.hot_keys is not None
-            return hot_keys_page(self.hot_keys.json())
+            return json_page(self.hot_keys.json())
+        if request is QUERIES:
+            return json_page(self._service.served())
         return metrics_page(self.families(of_tables=self.names_tables))
 
     def shows(self, request: PlainResponse, peer: Any) -> bool:
         """Whether a client may read a page."""
-        if request is HOT_KEYS:
+        if request is HOT_KEYS or request is QUERIES:
             return self.hot_keys is not None and _is_on_this_machine(peer)
         return request is HEALTH or self._metrics_for_all or _is_on_this_machine(peer)
 
@@ -117,8 +120,8 @@ def health_page(trouble: str) -> PlainResponse:
     return PlainResponse(503 if trouble else 200, body, headers=((b"Content-Type", _TEXT),))
 
 
-def hot_keys_page(counted: bytes) -> PlainResponse:
-    """The response to `GET /hotkeys`."""
+def json_page(counted: bytes) -> PlainResponse:
+    """The response to `GET /hotkeys` or `GET /queries`."""
     return PlainResponse(200, counted, headers=((b"Content-Type", _JSON),))
 
 

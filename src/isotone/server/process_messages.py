@@ -25,6 +25,8 @@ METRICS_PATH: Final = "/metrics"
 """From a front to the writer: the metrics of all processes. From the writer to each front: the metrics of that front."""
 HOT_KEYS_PATH: Final = "/hotkeys"
 """From a front to the writer: the hot keys of all fronts. From the writer to each front: the hot keys of that front."""
+QUERIES_PATH: Final = "/queries"
+"""From a front to the writer: the most expensive queries of all processes. From the writer to each front: its own."""
 WITH_TABLES: Final = b"tables"
 """The body of a request for metrics that include those of tables; the others have no body."""
 

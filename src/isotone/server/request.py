@@ -44,6 +44,7 @@ from isotone.server.response import (
     METRICS,
     NOT_FOUND,
     ORDINARY,
+    QUERIES,
     TOO_LARGE,
     WRAPPED_JSON,
     HttpRefusal,
@@ -62,7 +63,12 @@ _WHOLE_SIGNATURE: Final = re.compile(
 )
 _FAULTS: Final = b"/faults"
 _LOCAL_NODES: Final = b"/localnodes"  # where clients of a cluster find its nodes
-_OF_OPERATORS: Final = {b"/metrics": METRICS, b"/healthz": HEALTH, b"/hotkeys": HOT_KEYS}
+_OF_OPERATORS: Final = {
+    b"/metrics": METRICS,
+    b"/healthz": HEALTH,
+    b"/hotkeys": HOT_KEYS,
+    b"/queries": QUERIES,
+}
 _PREFLIGHT_MAX_AGE: Final = b"172800"
 
 

@@ -1,8 +1,8 @@
 """The writer (--workers): the process that executes the writes of all fronts, and background work (TTL, streams).
 
 It uses the same `Dispatcher` as a server of one process: writes that arrive together, from any fronts, are one commit.
-Operations that begin with a slash bypass it: `/healthz` is the writer's own state; for `/metrics` and `/hotkeys` the writer
-asks all fronts and adds up their answers.
+Operations that begin with a slash bypass it: `/healthz` is the writer's own state; for `/metrics`, `/hotkeys` and `/queries`
+the writer asks all fronts and adds up their answers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,13 @@ from isotone.server.listener import ServerOptions
 from isotone.server.monitor import Monitor
 from isotone.server.process_channel import Channel, OnOutcome
 from isotone.server.process_control import Order
-from isotone.server.process_messages import HEALTH_PATH, HOT_KEYS_PATH, METRICS_PATH, Request
+from isotone.server.process_messages import (
+    HEALTH_PATH,
+    HOT_KEYS_PATH,
+    METRICS_PATH,
+    QUERIES_PATH,
+    Request,
+)
 from isotone.server.request import ServiceCall
 from isotone.server.response import ORDINARY
 
@@ -100,6 +106,8 @@ class WriterProcess:
             answer(self._service.health().encode(errors="replace"))
         elif path == HOT_KEYS_PATH:
             self._gather(path, body, lambda parts: answer(all_hot_keys(parts)))
+        elif path == QUERIES_PATH:
+            self._gather(path, body, lambda parts: answer(self._service.served(parts)))
         elif path == METRICS_PATH:
             self._gather(path, body, partial(self._measure, bool(body), answer))
 

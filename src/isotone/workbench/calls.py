@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from isotone.advisor import Explanation, explain
 from isotone.advisor.lint import LintReport, lint
+from isotone.advisor.statement_plan import place_of_fault, table_of_statement
 from isotone.errors import IsotoneError, UsageError
 from isotone.model import Store, connect
 from isotone.tables.threads import in_thread
@@ -64,6 +65,7 @@ class WorkbenchCalls:
             "pattern": self.pattern,
             "code": self.code,
             "explain": self.explain,
+            "statement_fault": self.statement_fault,
             "lint": self.lint,
             "changes": self.changes,
             "structures": self.structures,
@@ -237,7 +239,7 @@ class WorkbenchCalls:
         }
 
     async def pattern(self, given: Mapping[str, Any]) -> Answer:
-        """The request of an access pattern with given parameters."""
+        """The request of an access pattern with given parameters, and its program; `origin` is where the page is."""
         name = _text(given, "table")
         found = await in_thread(self._recognition.model_of, name)
         if found is None:
@@ -251,15 +253,19 @@ class WorkbenchCalls:
             values=given.get("values") or (),
             descending=given.get("descending") is True,
         )
-        return patterns.answer(found, asked)
+        inferred = None if self._recognition.is_loaded(name) else self._recognition.inferred(name)
+        source = None if inferred is None else inferred.source
+        return patterns.answer(found, asked, self._target(given), source)
 
     async def code(self, given: Mapping[str, Any]) -> Answer:
         """A request as code: `{"action", "request"}`; `origin` is where the page is."""
         request = given.get("request") or {}
+        return {"snippets": code.snippets(_text(given, "action"), request, self._target(given))}
+
+    def _target(self, given: Mapping[str, Any]) -> str:
+        """What copied code connects to: the origin of the page, if it is the engine's, too."""
         target = self._source.target
-        if self._source.is_endpoint:
-            target = given.get("origin") or target
-        return {"snippets": code.snippets(_text(given, "action"), request, target)}
+        return str(given.get("origin") or target) if self._source.is_endpoint else target
 
     async def explain(self, given: Mapping[str, Any]) -> Answer:
         """Explain a request or a statement: `{"action", "request"}` or `{"statement"}`.
@@ -277,7 +283,8 @@ class WorkbenchCalls:
     def _explained(self, subject: Any, *, run: bool) -> Explanation:
         is_statement = isinstance(subject, str)
         action, request = ("ExecuteStatement", {"Statement": subject}) if is_statement else subject
-        name = "" if is_statement else str(request.get("TableName", ""))
+        statement = request.get("Statement") if action == "ExecuteStatement" else None
+        name = table_of_statement(statement) if statement else str(request.get("TableName", ""))
         known = self._recognition.model_of(name) if name else None
         tables = [] if known is None else [known]
         estimated = explain(self._connected(), subject, sample=self._sample, tables=tables)
@@ -291,6 +298,10 @@ class WorkbenchCalls:
                 f"Explain measures up to {_MOST_MEASURED:,}"
             )
         return explain(self._connected(), subject, sample=self._sample, tables=tables, run=True)
+
+    async def statement_fault(self, given: Mapping[str, Any]) -> Answer:
+        """Where the fault of a statement is, by the engine's message: `{"statement", "message"}`."""
+        return {"place": place_of_fault(_text(given, "statement"), _text(given, "message"))}
 
     async def lint(self, given: Mapping[str, Any]) -> Answer:
         """Lint a table: its items, and the keys of a loaded model."""
@@ -335,10 +346,10 @@ class WorkbenchCalls:
     # The server of the engine
 
     async def server_page(self, given: Mapping[str, Any]) -> Answer:
-        """A page of another server for its operators: `{"name": "metrics"}` or `"hotkeys"`."""
+        """A page of another server for its operators: `{"name": "metrics"}`, `"hotkeys"` or `"queries"`."""
         name = _text(given, "name")
-        if name not in ("metrics", "hotkeys"):
-            raise UsageError(f"a server has no page {name!r}; ask for metrics or hotkeys")
+        if name not in ("metrics", "hotkeys", "queries"):
+            raise UsageError(f"a server has no page {name!r}; ask for metrics, hotkeys or queries")
         return await in_thread(server_page, self._source.target, name)
 
     def _connected(self) -> Store:

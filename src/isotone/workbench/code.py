@@ -1,4 +1,7 @@
-"""Shows a request as runnable code: Isotone, boto3, JavaScript (SDK version 3), the AWS CLI, Isotone's own command."""
+"""Shows a request as runnable code: Isotone, boto3, JavaScript (SDK version 3), the AWS CLI, Isotone's own command.
+
+A request of an access pattern is also shown as a program of the model, with all that it imports.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,15 @@ import json
 import pprint
 import re
 import shlex
+import sys
 from base64 import b64decode
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
 
 from isotone.errors import UsageError
 
@@ -21,7 +30,7 @@ def snippets(action: str, request: Mapping[str, Any], target: str) -> list[dict[
     if not _ACTION.fullmatch(action):
         raise UsageError(f"{action!r} is not the name of an action")
     return [
-        {"name": "Isotone", "language": "python", "text": _isotone(action, request, target)},
+        {"name": "Isotone", "language": "python", "text": isotone_program(action, request, target)},
         {"name": "boto3", "language": "python", "text": _boto3(action, request, target)},
         {"name": "JavaScript", "language": "js", "text": _javascript(action, request, target)},
         {"name": "AWS CLI", "language": "sh", "text": _aws_cli(action, request, target)},
@@ -47,7 +56,8 @@ def _arguments(request: Mapping[str, Any], indent: int = 4) -> str:
     return "\n" + "".join(lines) if lines else ""
 
 
-def _isotone(action: str, request: Mapping[str, Any], target: str) -> str:
+def isotone_program(action: str, request: Mapping[str, Any], target: str) -> str:
+    """A program that sends the request through Isotone."""
     return (
         f"import isotone\n\nstore = isotone.connect({target!r})\n"
         f'response = store.backend.execute("{action}", {_python(dict(request), 4)})\nprint(response)\n'
@@ -140,3 +150,103 @@ def _aws_cli(action: str, request: Mapping[str, Any], target: str) -> str:
 def _command(action: str, request: Mapping[str, Any], target: str) -> str:
     text = shlex.quote(json.dumps(request, ensure_ascii=False))
     return f"isotone call {shlex.quote(target)} {action} {text}\n"
+
+
+# Access patterns of a model
+
+
+_WIDEST: Final = 64  # characters of a query that stands in one line
+_IDS: Final = "isotone.codec.ids"
+
+
+class PatternCode:
+    """The program of an access pattern: its conditions are added one by one, and their imports with them."""
+
+    def __init__(self, entity: type, source: str | None) -> None:
+        self._source = source
+        self._entity = entity.__name__
+        self._imports: dict[str, set[str]] = {}
+        self._conditions: list[str] = []
+        self._import(entity)
+        module = sys.modules.get(entity.__module__)
+        self.is_importable = source is not None or getattr(module, entity.__name__, None) is entity
+        """Whether a program can import the entity: not those that a structure binds to its table."""
+
+    def compare(self, field: str, operator: str, values: Sequence[Any]) -> None:
+        """Add a condition on a field."""
+        name = f"{self._entity}.{field}"
+        shown = ", ".join(map(self._literal, values))
+        call = operator in ("between", "begins_with")
+        self._conditions.append(
+            f"{name}.{operator}({shown})" if call else f"{name} {operator} {shown}"
+        )
+
+    def program(self, pattern: str, target: str, *, descending: bool) -> str:
+        """The program that prints what the pattern finds."""
+        start, end = f"{self._entity}.{pattern}.where(", ").descending()" if descending else ")"
+        query = f"{start}{', '.join(self._conditions)}{end}"
+        lines = [f"with isotone.connect({target!r}) as store:"]
+        if len(query) > _WIDEST:
+            each = [f"        {condition}," for condition in self._conditions]
+            lines += [f"    query = {start}", *each, f"    {end}"]
+            query = "query"
+        lines += [f"    for item in store.iterate({query}):", "        print(item)"]
+        return "\n".join([self._head(), *lines, ""])
+
+    def _head(self) -> str:
+        """The imports, or the inferred model with what it does not import itself."""
+        standard = sorted(name for name in self._imports if name in sys.stdlib_module_names)
+        lines = [
+            f"from {name} import {', '.join(sorted(self._imports[name]))}" for name in standard
+        ]
+        if self._source is not None:
+            first = "from __future__ import annotations\n"
+            before, future, model = self._source.rpartition(first)
+            return "\n".join([f"{before}{future}", *lines, "import isotone", model])
+        others = sorted(self._imports.keys() - {*standard})
+        plain = [name for name in others if all(map(str.isidentifier, name.split(".")))]
+        head = [*lines, *([""] if lines else []), "import isotone"]
+        head += [f"from {name} import {', '.join(sorted(self._imports[name]))}" for name in plain]
+        for name in others:
+            if name not in plain:  # a file such as 10_shop.py
+                head.insert(0, "import importlib")
+                head.append(f"\n_module = importlib.import_module({name!r})")
+                head += [f"{each} = _module.{each}" for each in sorted(self._imports[name])]
+        return "\n".join(head) + "\n"
+
+    def _import(self, kind: type) -> str:
+        """Import a class, and return its name."""
+        name, _, _ = kind.__qualname__.partition(".")
+        module = _module_of(kind)
+        is_inferred = self._source is not None and module.startswith("isotone.inference")
+        if not is_inferred:
+            self._imports.setdefault(module, set()).add(name)
+        return kind.__qualname__
+
+    def _literal(self, value: Any) -> str:
+        """A value as source text."""
+        if isinstance(value, Enum):
+            return f"{self._import(type(value))}.{value.name}"
+        if isinstance(value, datetime):
+            self._imports.setdefault("datetime", set()).add("UTC")
+            self._import(datetime)
+            moment = repr(value.astimezone(UTC).replace(tzinfo=None))
+            return f"{moment.removeprefix('datetime.')[:-1]}, tzinfo=UTC)"
+        if type(value).__module__ == _IDS:
+            return f"isotone.{type(value).__name__}({str(value)!r})"
+        if isinstance(value, Decimal | UUID):
+            return f"{self._import(type(value))}({str(value)!r})"
+        if isinstance(value, date | time):
+            self._import(type(value))
+            return repr(value).removeprefix("datetime.")
+        if isinstance(value, timedelta):
+            return f"{self._import(timedelta)}(seconds={value.total_seconds()!r})"
+        return repr(value)
+
+
+def _module_of(kind: type) -> str:
+    """The module from which a program imports a class; a script's name instead of `__main__`."""
+    if kind.__module__ != "__main__":
+        return kind.__module__
+    file = getattr(sys.modules["__main__"], "__file__", None)
+    return Path(file).stem if file else "__main__"

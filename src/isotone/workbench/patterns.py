@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, tzinfo
 from typing import Any, Final, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
@@ -11,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from isotone.errors import UsageError
 from isotone.model import EntitySchema, Table
 from isotone.workbench import entity_forms, raw_edits
+from isotone.workbench.code import PatternCode, isotone_program
 from isotone.workbench.entity_forms import form_of
 
 _COMPARISONS: Final = {
@@ -61,6 +63,7 @@ def _parameter(schema: EntitySchema, component: Any) -> dict[str, Any]:
         "type": _type(field.annotation),
         "descending": component.descending,
         "choices": [str(each) for each in _choices(field.annotation)],
+        "zone": str(_zone(field)) if "datetime" in _type(field.annotation) else "",
     }
 
 
@@ -87,32 +90,34 @@ class PatternRequest(NamedTuple):
     descending: bool = False
 
 
-def answer(table: Table, asked: PatternRequest) -> dict[str, Any]:
-    """The Query that a pattern sends, and its Python code. Raises the model's `UsageError`."""
+def answer(table: Table, asked: PatternRequest, target: str, source: str | None) -> dict[str, Any]:
+    """The Query that a pattern sends, and a program that reads it from `target`. Raises the model's `UsageError`.
+
+    `source` is that of an inferred model, which no program can import.
+    """
     schema = table.entity_of(asked.entity)
     if schema is None or asked.pattern not in schema.keys:
         raise UsageError(f"table {table.name!r} has no pattern {asked.entity}.{asked.pattern}")
-    name = schema.entity.__name__
-    conditions, texts = [], []
-    for field_name, text in asked.equal.items():
-        field = _field(schema, field_name)
+    conditions, code = [], PatternCode(schema.entity, source)
+    for name, text in asked.equal.items():
+        field = _field(schema, name)
         value = _value(field, text)
         conditions.append(field == value)
-        texts.append(f"{name}.{field_name} == {value!r}")
+        code.compare(name, "==", [value])
     if asked.operator:
         field = _field(schema, asked.component)
         values = [_value(field, text) for text in asked.values]
-        condition, text = _compared(field, asked.operator, values, f"{name}.{asked.component}")
-        conditions.append(condition)
-        texts.append(text)
+        conditions.append(_compared(field, asked.operator, values))
+        code.compare(asked.component, asked.operator, values)
     query = schema.patterns[asked.pattern].where(*conditions)
-    code = f"{name}.{asked.pattern}.where({', '.join(texts)})"
     if asked.descending:
-        query, code = query.descending(), f"{code}.descending()"
-    return {
-        "request": query.request(),
-        "code": f"for item in store.iterate({code}):\n    print(item)",
-    }
+        query = query.descending()
+    request = query.request()
+    if code.is_importable:
+        program = code.program(asked.pattern, target, descending=asked.descending)
+    else:
+        program = isotone_program("Query", request, target)
+    return {"request": request, "code": program}
 
 
 def _field(schema: EntitySchema, name: str) -> Any:
@@ -122,10 +127,19 @@ def _field(schema: EntitySchema, name: str) -> Any:
     return field
 
 
+def _zone(field: Any) -> tzinfo:
+    """The zone of a time that is typed without one: the field's own, or UTC."""
+    zone: tzinfo = field.options.zone or UTC
+    return zone
+
+
 def _value(field: Any, text: str) -> Any:
     """Parse a form's text as a value of a field."""
     try:
-        return TypeAdapter(field.annotation).validate_strings(text)
+        value = TypeAdapter(field.annotation).validate_strings(text)
+        if isinstance(value, datetime) and value.tzinfo is None:
+            return value.replace(tzinfo=_zone(field))
+        return value
     except ValidationError as error:
         reason = error.errors()[0]["msg"]
         raise UsageError(
@@ -133,12 +147,12 @@ def _value(field: Any, text: str) -> Any:
         ) from None
 
 
-def _compared(field: Any, operator: str, values: Sequence[Any], name: str) -> tuple[Any, str]:
-    """A condition and its source text."""
+def _compared(field: Any, operator: str, values: Sequence[Any]) -> Any:
+    """A condition on a field."""
     if operator in _COMPARISONS and len(values) == 1:
-        return _COMPARISONS[operator](field, values[0]), f"{name} {operator} {values[0]!r}"
+        return _COMPARISONS[operator](field, values[0])
     if operator == "between" and len(values) == 2:
-        return field.between(*values), f"{name}.between({values[0]!r}, {values[1]!r})"
+        return field.between(*values)
     if operator == "begins_with" and len(values) == 1:
-        return field.begins_with(*values), f"{name}.begins_with({values[0]!r})"
+        return field.begins_with(*values)
     raise UsageError(f"{operator!r} with {len(values)} values is not a range of a key")

@@ -1,4 +1,4 @@
-"""Reads `/metrics` and `/hotkeys` of an Isotone server elsewhere, which the browser may not request.
+"""Reads `/metrics`, `/hotkeys` and `/queries` of an Isotone server elsewhere, which the browser may not request.
 
 The page requests those of its own server directly. Proxies and certificates are those of every other request.
 """
@@ -15,7 +15,11 @@ from isotone.backends.remote import Remote
 from isotone.errors import ConnectionFailed, UsageError
 
 _TIMEOUTS: Final = Timeouts(connect=5.0, read=5.0)
-_OURS: Final = {"metrics": b"isotone_requests_total", "hotkeys": b'"looked_at"'}
+_OURS: Final = {
+    "metrics": b"isotone_requests_total",
+    "hotkeys": b'"looked_at"',
+    "queries": b'"queries"',
+}
 
 
 def server_page(target: str, name: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
-/** Polls /metrics and /hotkeys of a server every two seconds while they are shown, and computes rates. */
+/** Polls /metrics, /hotkeys and /queries of a server every two seconds while they are shown, and computes rates. */
 
-import { call, CallError, type Session } from "../api";
+import { call, CallError, type Request, type Session } from "../api";
+import { brief } from "../charts/scale";
 import { Store } from "../store";
 
 /** A reading: each series by its name and labels, as Prometheus writes them. */
@@ -30,7 +31,7 @@ export const readings = new Store<Reading[]>([]);
 /** Why there is nothing to show. */
 export class NoPage extends Error {}
 
-async function page(session: Session, name: "metrics" | "hotkeys", signal: AbortSignal): Promise<string> {
+async function page(session: Session, name: "metrics" | "hotkeys" | "queries", signal: AbortSignal): Promise<string> {
   if (!session.endpoint) {
     const { text, reason } = await call<{ text: string | null; reason: string }>("server_page", { name }, signal);
     if (text === null) throw new NoPage(reason);
@@ -54,6 +55,39 @@ export async function readMetrics(session: Session, signal: AbortSignal): Promis
 
 export async function readHotKeys(session: Session, signal: AbortSignal): Promise<HotKeys> {
   return JSON.parse(await page(session, "hotkeys", signal)) as HotKeys;
+}
+
+/** Requests of one shape, and what they have cost since the server started. */
+export interface ServedQuery {
+  action: string;
+  table: string;
+  index: string;
+  key: string;
+  filter: string;
+  projection: string;
+  condition: string;
+  update: string;
+  statement: string;
+  calls: number;
+  units: number;
+  read: number;
+  returned: number;
+  p99: number;
+  request: Request | null;
+}
+export interface ServedQueries {
+  seconds: number;
+  queries: ServedQuery[];
+}
+
+export async function readQueries(session: Session, signal: AbortSignal): Promise<ServedQueries> {
+  return JSON.parse(await page(session, "queries", signal)) as ServedQueries;
+}
+
+export function duration(seconds: number): string {
+  if (seconds === 0) return "0";
+  if (seconds < 0.001) return `${brief(seconds * 1e6)} µs`;
+  return seconds < 1 ? `${brief(seconds * 1e3)} ms` : `${brief(seconds)} s`;
 }
 
 export function parsed(text: string): Map<string, number> {

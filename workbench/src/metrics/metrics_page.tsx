@@ -14,7 +14,7 @@ import { useStore } from "../store";
 import { count, size } from "../values";
 import { SampleLoad } from "./sample_load";
 import {
-  byAction, EVERY, histogram, type HotKeys, NoPage, OTHERS, quantile, rates, type Reading, readHotKeys, readings, readMetrics,
+  byAction, duration, EVERY, histogram, type HotKeys, NoPage, OTHERS, quantile, rates, type Reading, readHotKeys, readings, readMetrics,
   recentHistograms, type TableUse, tableUses,
 } from "./metrics_calls";
 
@@ -133,12 +133,6 @@ function Latencies({ all }: { all: Reading[] }) {
     { name: "p99", values: at(0.99), hue: 3 },
   ];
   return <LineChart title="Latency" unit="of the last ten seconds, in the server" labels={times(all)} series={series} format={duration} />;
-}
-
-function duration(seconds: number): string {
-  if (seconds === 0) return "0";
-  if (seconds < 0.001) return `${brief(seconds * 1e6)} µs`;
-  return seconds < 1 ? `${brief(seconds * 1e3)} ms` : `${brief(seconds)} s`;
 }
 
 function Groups({ last }: { last: Reading }) {

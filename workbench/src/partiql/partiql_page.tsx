@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { execute, unitsOf, type CallError, type Executed, type Item, type TableInfo } from "../api";
+import { call, execute, unitsOf, type CallError, type Executed, type Item, type TableInfo } from "../api";
 import { CopyDialog } from "../query/copy_dialog";
 import { Explained } from "../query/explain_dialog";
 import { history, remember } from "../query/history";
@@ -17,6 +17,12 @@ import { Value } from "../collection/collection_view";
 import type { Editor } from "./editor";
 
 const PAGE = 200;
+
+interface Place {
+  line: number;
+  column: number;
+  length: number;
+}
 
 export function PartiqlPage({ table }: { table: TableInfo }) {
   const { query } = useStore(route);
@@ -63,6 +69,22 @@ export function PartiqlPage({ table }: { table: TableInfo }) {
 
   const addressOf = (text: string) => href(["t", table.name, "partiql"], { statement: text });
   const statement = () => (editor.current?.text() ?? initial).trim().replace(/;\s*$/, "");
+  /** Marks the place of a fault in the statement; all of it if the message names no part. */
+  const underline = async (text: string, problem: CallError) => {
+    const { place } = await call<{ place: Place | null }>("statement_fault", { statement: text, message: problem.message }).catch(
+      () => ({ place: null }),
+    );
+    const shift = editor.current?.text().indexOf(text) ?? -1;
+    if (shift !== 0) return; // it was changed meanwhile, or begins with an empty line
+    const [first = ""] = text.split("\n");
+    editor.current?.mark({ ...(place ?? { line: 1, column: 1, length: first.length }), message: problem.message });
+  };
+  const explain = () => {
+    const text = statement();
+    if (!text) return;
+    editor.current?.mark(null);
+    setExplaining(text);
+  };
   const run = async (next?: string) => {
     const text = next && answer ? answer.statement : statement();
     if (!text || running) return;
@@ -81,9 +103,7 @@ export function PartiqlPage({ table }: { table: TableInfo }) {
     } catch (failure) {
       const problem = failure as CallError;
       setError(problem);
-      const place = / at (?:line )?(\d+)[:, ]+(?:column )?(\d+)(?::(\d+))?/.exec(problem.message);
-      if (place)
-        editor.current?.mark({ line: Number(place[1]), column: Number(place[2]), length: Number(place[3] ?? 1), message: problem.message });
+      await underline(text, problem);
     } finally {
       setRunning(false);
     }
@@ -97,7 +117,7 @@ export function PartiqlPage({ table }: { table: TableInfo }) {
         <button class="primary" disabled={running} onClick={() => void run()}>
           Run <kbd>{keyName("Mod+Enter")}</kbd>
         </button>
-        <button onClick={() => setExplaining(statement())}>Explain</button>
+        <button onClick={explain}>Explain</button>
         <button onClick={() => setDialog("copy")}>Copy as</button>
         <button onClick={() => setDialog("history")}>Queries</button>
         <span class="space" />
@@ -112,7 +132,7 @@ export function PartiqlPage({ table }: { table: TableInfo }) {
         {error && <Failure error={error} />}
         {explaining && (
           <div class="explain-panel">
-            <Explained given={{ statement: explaining }} />
+            <Explained given={{ statement: explaining }} onFault={(problem) => void underline(explaining, problem)} />
           </div>
         )}
         {!error && !explaining && answer && <Results items={answer.items} />}

@@ -8,13 +8,18 @@ import { Failure } from "../shell/messages";
 import { count, plural } from "../values";
 import { ExplainedDrawing, type DrawnView } from "./explained_drawing";
 
-interface Cost {
+interface CostBound {
   requests: number;
   items_read: number;
   items_returned: number;
   units: number;
+}
+interface Cost extends CostBound {
   exact: boolean;
   basis: string;
+  /** Of an estimate that is not exact: the least and the most that it can be; null if no most is known. */
+  low: CostBound | null;
+  high: CostBound | null;
 }
 interface Explanation {
   title: string;
@@ -49,7 +54,7 @@ export function ExplainDialog({ given, onClose }: { given: Given; onClose: () =>
   );
 }
 
-export function Explained({ given }: { given: Given }) {
+export function Explained({ given, onFault }: { given: Given; onFault?: (error: CallError) => void }) {
   const [found, setFound] = useState<Explanation | null>(null);
   const [error, setError] = useState<CallError | null>(null);
   const [measuring, setMeasuring] = useState(false);
@@ -63,7 +68,11 @@ export function Explained({ given }: { given: Given }) {
     setRefused(null);
     call<{ explanation: Explanation }>("explain", given, cancel.signal).then(
       (answer) => setFound(answer.explanation),
-      (failure: CallError) => cancel.signal.aborted || setError(failure),
+      (failure: CallError) => {
+        if (cancel.signal.aborted) return;
+        setError(failure);
+        onFault?.(failure);
+      },
     );
     return () => cancel.abort();
   }, [JSON.stringify(given)]);
@@ -175,7 +184,7 @@ function Costs({ rows, isWrite }: { rows: [name: string, cost: Cost][]; isWrite:
           </tr>
         </thead>
         <tbody>
-          {rows.map(([name, cost]) => (
+          {rows.flatMap(([name, cost]) => [
             <tr key={name} class={name}>
               <th scope="row">{name}</th>
               <td class="number">{about(cost)}{count(cost.requests)}</td>
@@ -183,11 +192,26 @@ function Costs({ rows, isWrite }: { rows: [name: string, cost: Cost][]; isWrite:
               {!isWrite && <td class="number">{about(cost)}{count(cost.items_returned)}</td>}
               <td class="number"><strong>{about(cost)}{units(cost.units)}</strong></td>
               <td class="quiet">{cost.basis}</td>
-            </tr>
-          ))}
+            </tr>,
+            ...(cost.exact ? [] : [bound("at least", cost.low), bound("at most", cost.high)]),
+          ])}
         </tbody>
       </table>
     </div>
+  );
+}
+
+/** The row of an end of an estimate's interval. */
+function bound(name: string, figures: CostBound | null) {
+  return (
+    <tr key={name} class="bound quiet">
+      <th scope="row">{name}</th>
+      <td class="number">{figures && count(figures.requests)}</td>
+      <td class="number">{figures && count(figures.items_read)}</td>
+      <td class="number">{figures && count(figures.items_returned)}</td>
+      <td class="number">{figures ? units(figures.units) : "?"}</td>
+      <td class="quiet">{figures ? "" : "unknown: the engine does not count its items"}</td>
+    </tr>
   );
 }
 

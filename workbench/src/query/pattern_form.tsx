@@ -14,14 +14,20 @@ interface Props {
   entity: Entity;
   pattern: Pattern;
   onShow: (view: View, code: string) => void;
+  /** Set to a function that returns what the form asks for now. */
+  asked: { current: PatternAsked };
+  /** What was asked last: an untouched form asks for the same. */
+  sent: { view: View; code: string | null };
 }
+
+export type PatternAsked = () => Promise<{ view: View; code: string | null } | null>;
 
 interface Answer {
   request: Request;
   code: string;
 }
 
-export function PatternForm({ view, entity, pattern, onShow }: Props) {
+export function PatternForm({ view, entity, pattern, onShow, asked, sent }: Props) {
   const [texts, setTexts] = useState<Record<string, string>>({});
   const [operators, setOperators] = useState<Record<string, string>>({});
   const [seconds, setSeconds] = useState<Record<string, string>>({});
@@ -33,7 +39,7 @@ export function PatternForm({ view, entity, pattern, onShow }: Props) {
   }, [entity.name, pattern.name]);
   const set = (name: string, text: string) => setTexts({ ...texts, [name]: text });
 
-  const run = async () => {
+  const ask = async (): Promise<{ view: View; code: string } | null> => {
     setError(null);
     const equal = Object.fromEntries(pattern.group.map((each) => [each.name, texts[each.name] ?? ""]));
     let range = {};
@@ -51,12 +57,18 @@ export function PatternForm({ view, entity, pattern, onShow }: Props) {
     }
     try {
       const given = { table: view.table.name, entity: entity.name, pattern: pattern.name, equal, ...range };
-      const answer = await call<Answer>("pattern", { ...given, descending: view.descending });
-      onShow(viewOf(view, pattern, answer.request), answer.code);
+      const answer = await call<Answer>("pattern", { ...given, descending: view.descending, origin: location.origin });
+      return { view: viewOf(view, pattern, answer.request), code: answer.code };
     } catch (failure) {
       setError(failure as CallError);
+      return null;
     }
   };
+  const run = async () => {
+    const found = await ask();
+    if (found) onShow(found.view, found.code);
+  };
+  asked.current = async () => (Object.values(texts).some(Boolean) ? ask() : sent);
 
   let open = true;
   return (
@@ -121,18 +133,25 @@ function Field(props: { parameter: Parameter; text: string; onText: (text: strin
         ))}
       </select>
     );
+  const { zone } = parameter;
   return (
-    <input
-      aria-label={parameter.name}
-      placeholder={parameter.type}
-      value={text}
-      disabled={disabled}
-      spellcheck={false}
-      autocomplete="off"
-      onInput={(event) => onText(event.currentTarget.value)}
-    />
+    <span class="typed">
+      <input
+        aria-label={parameter.name}
+        placeholder={zone ? "2026-09-01 or 2026-09-01T12:00" : parameter.type}
+        title={zone && `A time; without a zone it is taken as ${zone}`}
+        value={text}
+        disabled={disabled}
+        spellcheck={false}
+        autocomplete="off"
+        onInput={(event) => onText(event.currentTarget.value)}
+      />
+      {zone && text && !HAS_ZONE.test(text) && <span class="quiet">taken as {zone}</span>}
+    </span>
   );
 }
+
+const HAS_ZONE = /(?:[Zz]|[+-]\d\d:?\d\d)$/;
 
 const CONDITION =
   /begins_with\(\s*(?<prefixed>[^,\s]+)\s*,\s*(?<prefix>:\w+)\s*\)|(?<between>\S+)\s+BETWEEN\s+(?<low>:\w+)\s+AND\s+(?<high>:\w+)|(?<name>[^\s()]+)\s*(?<operator><=|>=|=|<|>)\s*(?<value>:\w+)/g;

@@ -1,6 +1,6 @@
 /** The query of a view: table or index, partition, range, filters, direction; and what can be done with it. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { AttributeValue, TableInfo } from "../api";
 import { change, route } from "../router";
@@ -12,7 +12,7 @@ import { CopyDialog } from "./copy_dialog";
 import { ExplainDialog } from "./explain_dialog";
 import { remember } from "./history";
 import { HistoryDialog } from "./history_dialog";
-import { PatternForm } from "./pattern_form";
+import { PatternForm, type PatternAsked } from "./pattern_form";
 import { textOf, TypedInput, wrongText } from "./typed_input";
 import {
   actionOf,
@@ -52,7 +52,10 @@ export function QueryBar({ view, onShow, onNew, writable }: Props) {
   const { query } = useStore(route);
   const model = own(useStore(models), view.table.name)?.model ?? null;
   const [draft, setDraft] = useState<Draft>(() => draftOf(view));
-  const [dialog, setDialog] = useState<"copy" | "history" | "explain" | null>(null);
+  const [dialog, setDialog] = useState<"history" | null>(null);
+  /** What is explained or copied: what stands in the form, also before it is sent. */
+  const [asked, setAsked] = useState<{ what: "copy" | "explain"; view: View; code: string | null } | null>(null);
+  const patternAsked = useRef<PatternAsked>(async () => null);
   const [expanded, setExpanded] = useState(false); // in a narrow window
   const [code, setCode] = useState<string | null>(null);
   const [tried, setTried] = useState(false);
@@ -63,8 +66,8 @@ export function QueryBar({ view, onShow, onNew, writable }: Props) {
   }, [address]);
   useShortcuts(
     [
-      { keys: ["e"], title: "Explain the query", run: () => setDialog("explain") },
-      { keys: ["c"], title: "Copy the query as code", run: () => setDialog("copy") },
+      { keys: ["e"], title: "Explain the query", run: () => void ask("explain") },
+      { keys: ["c"], title: "Copy the query as code", run: () => void ask("copy") },
       { keys: ["h"], title: "Saved and recent queries", run: () => setDialog("history") },
       { keys: ["q"], title: "To the query", run: () => document.querySelector<HTMLElement>(".query-form input, .pattern-form :is(input, select)")?.focus() },
     ],
@@ -87,7 +90,18 @@ export function QueryBar({ view, onShow, onNew, writable }: Props) {
   };
   const reset = (index: View["index"]) =>
     onShow({ ...view, index, partition: null, sort: null, start: null, descending: false, filters: [] });
-  const request = () => requestOf(view, { limit: 100 });
+  const ask = async (what: "copy" | "explain") => {
+    if (entity && pattern) {
+      const found = await patternAsked.current();
+      if (found) setAsked({ what, ...found });
+    } else if (fault) {
+      setTried(true);
+    } else {
+      const next = viewOf(view, draft);
+      const isSent = JSON.stringify(requestOf(next, { limit: 1 })) === address;
+      setAsked({ what, view: next, code: isSent ? code : null });
+    }
+  };
 
   return (
     <div class={expanded ? "query-bar expanded" : "query-bar"}>
@@ -129,8 +143,8 @@ export function QueryBar({ view, onShow, onNew, writable }: Props) {
           Query
         </button>
         <div class="query-tools">
-          <button onClick={() => setDialog("explain")} title="What it reads and costs (e)">Explain</button>
-          <button onClick={() => setDialog("copy")} title="As code that runs (c)">Copy as</button>
+          <button onClick={() => void ask("explain")} title="What it reads and costs (e)">Explain</button>
+          <button onClick={() => void ask("copy")} title="As code that runs (c)">Copy as</button>
           <button onClick={() => setDialog("history")} title="Saved and recent queries (h)">Queries</button>
           <button onClick={onNew} disabled={!writable} title={writable ? "Write an item (n)" : "Safe mode"}>New item</button>
         </div>
@@ -142,6 +156,8 @@ export function QueryBar({ view, onShow, onNew, writable }: Props) {
           view={view}
           entity={entity}
           pattern={pattern}
+          asked={patternAsked}
+          sent={{ view, code }}
           onShow={(next, text) => {
             onShow(next);
             setCode(text);
@@ -254,12 +270,20 @@ export function QueryBar({ view, onShow, onNew, writable }: Props) {
           )}
         </form>
       )}
-      {dialog === "copy" && (
-        <CopyDialog action={actionOf(view)} request={request()} pattern={code} onClose={() => setDialog(null)} />
+      {asked?.what === "copy" && (
+        <CopyDialog
+          action={actionOf(asked.view)}
+          request={requestOf(asked.view, { limit: 100 })}
+          pattern={asked.code}
+          onClose={() => setAsked(null)}
+        />
       )}
       {dialog === "history" && <HistoryDialog words={inWords(view)} address={location.hash} onClose={() => setDialog(null)} />}
-      {dialog === "explain" && (
-        <ExplainDialog given={{ action: actionOf(view), request: requestOf(view, { limit: 0 }) }} onClose={() => setDialog(null)} />
+      {asked?.what === "explain" && (
+        <ExplainDialog
+          given={{ action: actionOf(asked.view), request: requestOf(asked.view, { limit: 0 }) }}
+          onClose={() => setAsked(null)}
+        />
       )}
     </div>
   );

@@ -5,6 +5,7 @@ import type { ComponentType } from "preact";
 import type { Session, TableInfo } from "../api";
 import { MetricsPage } from "../metrics/metrics_page";
 import { SimulationPage } from "../simulation/simulation_page";
+import { QueriesPage } from "../queries/queries_page";
 import { ItemsPage } from "../query/items_page";
 import { PartiqlPage } from "../partiql/partiql_page";
 import { SnapshotsPage, TableSnapshotsPage } from "../snapshots/snapshots_page";
@@ -51,6 +52,7 @@ export const TOP_VIEWS: TopView[] = [
   { name: "snapshots", title: "Snapshots", component: SnapshotsPage },
   { name: "simulation", title: "Simulation", component: SimulationPage },
   { name: "metrics", title: "Metrics", component: MetricsPage },
+  { name: "queries", title: "Expensive queries", component: QueriesPage },
   { name: "new-table", title: "New table", component: NewTablePage, isApart: true },
 ];
 

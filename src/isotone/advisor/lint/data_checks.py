@@ -283,11 +283,22 @@ def _large_partition(
     share: float,
     thresholds: Thresholds,
 ) -> Iterator[LintFinding]:
-    if count >= thresholds.partition_items and share >= thresholds.partition_share:
-        about = "" if contents.is_whole else "at least " if index is None else "about "
+    about = "" if contents.is_whole else "at least " if index is None else "about "
+    text = _partition_text(key, group)
+    if count >= thresholds.partition_items and share < thresholds.partition_share:
+        if _LITERAL.fullmatch(text.strip('"')):
+            yield LintFinding(
+                "ISO205",
+                _place(contents, index, text),
+                f"the constant partition {text} has {about}{pluralized(count, 'item')}.",
+                "Together they have 3,000 read and 1,000 write units per second, however large the table is.",
+                "Add what divides them to the partition, such as a tenant, a month or a shard number.",
+            )
+        return
+    if count >= thresholds.partition_items:
         yield LintFinding(
             "ISO201",
-            _place(contents, index, _partition_text(key, group)),
+            _place(contents, index, text),
             f"one partition has {share:.0%} of {'the table' if index is None else index}: {about}{pluralized(count, 'item')}.",
             "It bears 3,000 read and 1,000 write units per second, however large the table is.",
             "Divide it by an owner, by month, or by a shard number.",

@@ -149,6 +149,21 @@ def _time_partitions(schema: EntitySchema) -> Iterator[LintFinding]:
             )
 
 
+def _constant_partitions(schema: EntitySchema) -> Iterator[LintFinding]:
+    for key in _own_keys(schema):
+        if any(slot.components for slot in key.partition):
+            continue
+        what = "entity" if key.when is None else f"entity with {key.when!r}"
+        yield LintFinding(
+            "ISO205",
+            place_of_entity(schema.entity, key.name),
+            f"every {what} is in one partition of {schema.tag}.{key.name}: its partition has no field.",
+            "Together they have 1,000 write and 3,000 read units per second, however large the table is.",
+            "Add what divides them to the partition, such as a tenant, a month or a shard number, and merge the "
+            "reads; if they stay few, ignore this and say so.",
+        )
+
+
 def _extra_reads(schema: EntitySchema) -> Iterator[LintFinding]:
     for key in _own_keys(schema):
         index = schema.table.indexes.get(key.index) if key.index else None
@@ -183,6 +198,7 @@ _OF_ENTITIES: Final[Sequence[Callable[[EntitySchema], Iterator[LintFinding]]]] =
     _reverse_composites,
     _time_partitions,
     _extra_reads,
+    _constant_partitions,
 )
 
 
@@ -252,14 +268,16 @@ def _overloaded_indexes(table: Table) -> Iterator[LintFinding]:
         ]
         sparse = [(schema, key) for schema, key in keys if key.when is not None]
         full = [(schema, key) for schema, key in keys if key.when is None and not _is_sparse(key)]
-        for schema, key in full if sparse else ():
-            other = sparse[0][0].tag
+        if sparse and full:
+            schema, key = sparse[0]
+            others = " and ".join(dict.fromkeys(other.tag for other, _ in full))
             yield LintFinding(
                 "ISO302",
                 place_of_entity(schema.entity, key.name),
-                f"{schema.tag}.{key.name} writes an entry of every item into {name}, which is sparse for {other}.",
-                f"Reading all of {name} for {other} pays for each {schema.tag}, too.",
-                f"Give {schema.tag} another index, and declare {name} with one_kind=True.",
+                f"{name} is sparse for {schema.tag}, but has an entry of every {others}.",
+                f"Reading all of {name} for {schema.tag} pays for the others, too; a query of one partition does not.",
+                f"Give {schema.tag} an index with one_kind=True, or read {schema.tag}.{key.name} by its partition "
+                "and ignore this.",
             )
 
 

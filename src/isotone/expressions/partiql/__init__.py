@@ -5,10 +5,12 @@
 
 A text passes `tokenizer`, `parser` (a syntax tree of everything that PartiQL has) and `translation` (the nodes of
 conditions, projections and updates). `statements` compiles the nodes, and `planning` finds what a condition reads.
+`fault_places` says where the fault of a statement is.
 """
 
 from __future__ import annotations
 
+from isotone.expressions.partiql.fault_places import FaultPlace, fault_place
 from isotone.expressions.partiql.planning import (
     WherePlan,
     beyond_key,
@@ -32,6 +34,7 @@ __all__ = [
     "AnyStatement",
     "DeleteStatement",
     "Exists",
+    "FaultPlace",
     "InsertStatement",
     "Select",
     "UpdateStatement",
@@ -39,6 +42,7 @@ __all__ = [
     "WherePlan",
     "beyond_key",
     "compared_with_keys",
+    "fault_place",
     "key_of",
     "parse_statement",
     "plan_where",

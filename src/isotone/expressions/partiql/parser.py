@@ -188,7 +188,12 @@ _CHANGES: Final = frozenset({"SET", "REMOVE", "INSERT"})
 
 
 class Malformed(Exception):
-    """The text is not a PartiQL statement; the argument is the reason as PartiQL's own parser words it."""
+    """The text is not a PartiQL statement; the argument is the reason as PartiQL's own parser words it.
+
+    `token` is the number of the token at which the parser stands.
+    """
+
+    token = 0
 
 
 _NO_TOKEN: Final = ""  # the reason for a text with invalid tokens
@@ -201,7 +206,7 @@ def parse(text: str) -> tuple[StatementSyntax, int]:
     """
     try:
         parser = _StatementParser(text)
-        tree = parser.statement()
+        tree = parser.whole()
     except RecursionError:
         raise Malformed("Expression is nested too deeply") from None
     if parser.refusal is not None:
@@ -277,8 +282,16 @@ class _StatementParser:
 
     # Statements
 
+    def whole(self) -> StatementSyntax:
+        """The whole text. A text that is no statement raises `Malformed` with its place."""
+        try:
+            return self.statement()
+        except Malformed as error:
+            error.token = self._at
+            raise
+
     def statement(self) -> StatementSyntax:
-        """The whole text."""
+        """The statement, and nothing after it."""
         words = tuple(token.symbol for token in self._tokens[:2])
         operation = _OPERATIONS.get(words)
         if operation is not None and self._tokens[2].kind in _NAMES:

@@ -15,6 +15,7 @@ from isotone.backends.interface import Response
 from isotone.errors import InvalidItem, UsageError
 from isotone.model.declaring.conditions import All, Condition, ValueComparison
 from isotone.model.declaring.entity_schema import EntitySchema
+from isotone.model.declaring.keys import BoundKey
 from isotone.model.reading.matching import find, lacking
 from isotone.model.reading.queries import OnInvalid, Read
 from isotone.model.warn_caller import warn_caller
@@ -210,11 +211,23 @@ def _index(
     ranged = [each.field.name for each in plain if each.operator != "="]
     partition, sort = equal[:1], [*equal[1:], *ranged[:1]]
     for key in schema.indexes if partition else ():
-        names = [component.field.name for component in key.components]
+        if not _has_key(key, equal, ranged[:1]):
+            continue
         why = lacking(schema, key, conditions)
-        if why and names[: 1 + len(sort)] == [*partition, *sort]:
-            return f"{schema.patterns[key.name]} has the key for it, but {why}"
+        return f"{schema.patterns[key.name]} has the key for it, but {why}" if why else _NARROWER
     literal = ['"ALL"'] if not partition else []
     return f'an index would read no other items: Index("…", {", ".join(literal + partition)})' + (
         f".sort({', '.join(sort)})" if sort else ""
+    )
+
+
+def _has_key(key: BoundKey, equal: Sequence[str], ranged: Sequence[str]) -> bool:
+    """Whether a key begins with the fields: equal ones first, in any order, then the one of the range."""
+    names = [component.field.name for component in key.components]
+    grouped = [each.field.name for slot in key.partition for each in slot.components]
+    count = len(equal)
+    return (
+        {*grouped} <= {*equal}
+        and {*names[:count]} == {*equal}
+        and names[count : count + len(ranged)] == [*ranged]
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from isotone.errors import Unanswerable, UsageError
 from isotone.expressions import nodes
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from isotone.model.entity import Entity
 
 E = TypeVar("E", bound="Entity")
+
+
+_ALWAYS_SET: Final = frozenset({"created", "created_id", "updated"})
+"""The roles of fields that the constructor may leave out, and that every write sets."""
 
 
 class _Unusable(Exception):
@@ -68,10 +72,10 @@ def match(entity: type[E], given: Sequence[Condition], *, scan: bool) -> Query[E
 
 
 def find(entity: type[E], given: Sequence[Condition]) -> Query[E]:
-    """The query by the first key that answers all conditions; see `Entity.find`.
+    """The query by the best key that answers all conditions; see `Entity.find`.
 
-    A key that answers them as they stand needs no comparison with others. Otherwise `match` chooses, and its key must
-    not need a filter.
+    Keys that answer them as they stand are equally good to `match`, so the first one needs no comparison. Otherwise
+    `match` ranks the keys, and the best that needs no filter is taken.
     """
     schema = entity.__schema__
     reasons = []
@@ -86,12 +90,14 @@ def find(entity: type[E], given: Sequence[Condition]) -> Query[E]:
             return query
         what = "does not project all attributes" if unprojected_fields(schema, key) else why
         reasons.append(f"{key.name} {what}; if you mean that index, use it by name")
-    try:
-        best = match(entity, given, scan=False)
-    except Unanswerable:
-        best = None
-    if isinstance(best, Query) and not best.filters:
-        return best
+    conditions = _conditions(schema, given)
+    if conditions is None:
+        return _nothing(schema, given)
+    candidates, others = _candidates(schema, conditions)
+    exact = [each for each in candidates if not each.query.filters]
+    if exact:
+        best = max(exact, key=lambda each: each.rank)
+        return replace(best.query, because=(f"it {best.answers}", *others))
     raise Unanswerable(
         f"no key of {entity.__name__} answers these conditions:\n  " + "\n  ".join(reasons)
     )
@@ -246,8 +252,7 @@ def _presence(key: BoundKey) -> dict[str, Condition]:
     present: dict[str, Any] = {
         name: field != None  # noqa: E711 - makes a condition
         for name, field in fields.items()
-        if EntitySchema.is_optional(field)
-        and field.options.role not in ("created", "updated")  # every write sets these two
+        if EntitySchema.is_optional(field) and field.options.role not in _ALWAYS_SET
     }
     return present
 

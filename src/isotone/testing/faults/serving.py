@@ -66,6 +66,10 @@ class FaultyService:
         found: list[Any] = self._database.series()
         return found
 
+    def served(self, others: Sequence[bytes] = ()) -> bytes:
+        found: bytes = self._database.served(others)
+        return found
+
     def allow_waiting(self, allowed: bool) -> None:
         self._database.allow_waiting(allowed)
 

@@ -1,0 +1,133 @@
+"""Names the access patterns of a model that a raw request reads, and those that answer its conditions by their keys.
+
+A request has attributes and stored keys, a model has fields and patterns: `GSI1PK = "METRIC#api"` reads
+`Usage.by_metric`, and a filter `metric = "api"` could be answered by it.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from isotone.advisor.read_plan import ReadPlan
+from isotone.errors import IsotoneError, MalformedKey
+from isotone.expressions.key_planning import KeyTerm, distinct, key_term
+from isotone.model import Condition, EntitySchema, Query, Table, queries_for
+from isotone.values.types import AttributeValue
+
+_SHOWN: Final = 3  # patterns with the same key
+_COMPARE: Final[dict[str, Callable[..., Condition]]] = {
+    "=": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "BETWEEN": lambda field, low, high: field.between(low, high),
+    "begins_with": lambda field, prefix: field.begins_with(prefix),
+}
+_HAVE_PREFIX: Final = frozenset(("=", "BETWEEN", "begins_with"))
+
+
+class ModelPatterns:
+    """The access patterns of a model's tables."""
+
+    def __init__(self, tables: Iterable[Table] = ()) -> None:
+        self._tables = {table.name: table for table in tables}
+
+    def read_by(self, plan: ReadPlan) -> str:
+        """The patterns whose keys a request reads: `Usage.by_metric`; empty if none is known."""
+        table = self._tables.get(plan.table)
+        if table is None or plan.operation == "Scan":
+            return ""
+        names = [
+            str(schema.patterns[key.name])
+            for schema in table.entities.values()
+            for key in schema.keys.values()
+            if key.index == plan.index and _holds(key, plan)
+        ]
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        return ", ".join(names[:_SHOWN]) + more
+
+    def of_index(self, table: str, index: str | None) -> str:
+        """The patterns of one index, as a name for it."""
+        known = self._tables.get(table)
+        if known is None:
+            return ""
+        found = [
+            str(schema.patterns[key.name])
+            for schema in known.entities.values()
+            for key in schema.keys.values()
+            if key.index == index
+        ]
+        return found[0] if len(found) == 1 else ""
+
+    def answering(self, plan: ReadPlan) -> Iterator[tuple[Query[Any], str]]:
+        """The queries of the model that answer conditions on fields, each with what its key answers.
+
+        An entity is considered if it has all attributes of the filter.
+        """
+        table = self._tables.get(plan.table)
+        if table is None or plan.filter is None:
+            return
+        terms = [term for node in distinct([plan.where]) if (term := key_term(node))]  # type: ignore[list-item]
+        wanted = next((t for t in terms if (t.attribute, t.operator) == (table.tag, "=")), None)
+        for schema in table.entities.values():
+            if wanted is not None and wanted.values(plan.values) != ({"S": schema.tag},):
+                continue
+            conditions = _conditions(schema, terms, plan)
+            fields = {field.attribute for field in schema.fields.values()}
+            if not conditions or not plan.filter.attributes <= {*fields, table.tag}:
+                continue
+            try:
+                ways, _ = queries_for(schema.entity, conditions)
+            except IsotoneError:
+                continue  # a value that no field can have
+            for query, answers in ways:
+                if query.index != plan.index or plan.operation == "Scan":
+                    yield query, answers
+
+
+def _conditions(schema: EntitySchema, terms: Sequence[KeyTerm], plan: ReadPlan) -> list[Condition]:
+    """The conditions on attributes as conditions on the fields of an entity."""
+    fields = {field.attribute: field for field in schema.fields.values()}
+    found = []
+    for term in terms:
+        field = fields.get(term.attribute)
+        if field is None:
+            continue
+        try:
+            values = [field.wire.decode(value) for value in term.values(plan.values)]
+            found.append(_COMPARE[term.operator](field, *values))
+        except (IsotoneError, ValueError, TypeError, KeyError):
+            continue  # of another type: no key answers it
+    return found
+
+
+def _holds(key: Any, plan: ReadPlan) -> bool:
+    """Whether the values of a request have the form of an entity's key."""
+    terms = {term.attribute: term for term in plan.terms}
+    values = dict(zip(plan.key.partition_names, next(iter(plan.collections.values())), strict=True))
+    for slot in key.partition:
+        if not _has_form(slot, values.get(slot.attribute.name)):
+            return False
+    for slot in key.sort:
+        term = terms.get(slot.attribute.name)
+        template = getattr(slot, "template", None)
+        if term is None or template is None or term.operator not in _HAVE_PREFIX:
+            continue
+        value = str(term.values(plan.values)[0].get("S", ""))
+        literal = template.literals[0]
+        if not value.startswith(literal) and not literal.startswith(value):
+            return False
+    return True
+
+
+def _has_form(slot: Any, value: AttributeValue | None) -> bool:
+    if value is None:
+        return False
+    try:
+        slot.parse(value)
+    except (MalformedKey, IsotoneError, KeyError, ValueError):
+        return False
+    return True

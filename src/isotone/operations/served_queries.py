@@ -1,0 +1,354 @@
+"""What a server has served, by the shape of requests: action, table, index, and expressions without their values.
+
+Each shape has its calls, units, items read and returned, and a histogram of the time in the engine. All requests of a quiet
+server are counted, and of a busy one all reads of two units or more; of its other requests one of 17, which stands for 17.
+Memory is bounded: `MOST` shapes have counts of their own, and the cheapest ones count as others of their action when more
+appear.
+
+A request finds its counts by one look-up, with its expressions as they are written. Requests that differ only in the
+names of placeholders, or in the values in a statement, have the same shape, and so the same counts.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from operator import attrgetter
+from time import perf_counter
+from typing import Any, Final
+
+import msgspec
+
+from isotone.engine.consumed_units import spent
+from isotone.engine.engine import Engine
+from isotone.errors import ValidationException
+from isotone.expressions.partiql import parse_statement
+from isotone.expressions.partiql.tokenizer import StatementTokenKind, tokenize
+from isotone.operations.action import Action, Answer
+
+MOST: Final = 400
+"""Shapes that have counts of their own."""
+BOUNDS: Final = tuple(0.00005 * 1.5**step for step in range(36))
+"""Seconds, up to a minute: the upper bounds of the histograms."""
+
+_SPELLINGS: Final = 2000  # of requests, whose counts are known by their text
+_OF_ITEMS: Final = frozenset({"GetItem", "PutItem", "UpdateItem", "DeleteItem"})
+_EXPENSIVE: Final = 2.0  # units from which each request is counted
+_SAMPLED: Final = 17  # cheap requests of a busy server, of which one is counted; no period of a program has this length
+_BUSY: Final = 1000  # requests a second from which a server is busy
+_LOOK: Final = 50  # counted requests after which the rate is looked at
+_LARGEST_EXAMPLE: Final = 4096  # bytes of a request that is kept to be explained
+_LONGEST: Final = 400  # characters of an expression that are shown
+_OTHER: Final = "(other)"
+_NAMES: Final = re.compile(r"#[A-Za-z0-9_]+")
+_VALUES: Final = re.compile(r":[A-Za-z0-9_]+")
+_LISTED: Final = re.compile(r"\?(?:\s*,\s*\?)+")
+_LITERALS: Final = frozenset(
+    {StatementTokenKind.STRING, StatementTokenKind.NUMBER, StatementTokenKind.ION}
+)
+
+# What distinguishes the requests of an action, in this order: table, index, expressions, names.
+_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
+    "Query": (
+        *("table_name", "index_name", "key_condition_expression", "filter_expression"),
+        *("projection_expression", "expression_attribute_names", "key_conditions", "query_filter"),
+    ),
+    "Scan": (
+        *("table_name", "index_name", "filter_expression", "projection_expression"),
+        *("expression_attribute_names", "scan_filter"),
+    ),
+    "GetItem": ("table_name", "projection_expression", "expression_attribute_names"),
+    "PutItem": ("table_name", "condition_expression", "expression_attribute_names"),
+    "DeleteItem": ("table_name", "condition_expression", "expression_attribute_names"),
+    "UpdateItem": (
+        *("table_name", "update_expression", "condition_expression"),
+        "expression_attribute_names",
+    ),
+    "ExecuteStatement": ("statement",),
+}
+_PARTS: Final = {
+    "index_name": "index",
+    "key_condition_expression": "key",
+    "filter_expression": "filter",
+    "projection_expression": "projection",
+    "condition_expression": "condition",
+    "update_expression": "update",
+}
+_get: Final[dict[str, Any]] = {action: attrgetter(*members) for action, members in _MEMBERS.items()}
+
+
+COUNTED: Final = frozenset(_MEMBERS)
+"""The actions whose requests are counted."""
+
+
+class ShapeCounts(msgspec.Struct):
+    """A shape, and what its requests have cost. `request` is the last one that read the most, as JSON."""
+
+    action: str
+    table: str = ""
+    index: str = ""
+    key: str = ""
+    filter: str = ""
+    projection: str = ""
+    condition: str = ""
+    update: str = ""
+    statement: str = ""
+    calls: int = 0
+    units: float = 0.0
+    read: int = 0
+    returned: int = 0
+    seconds: float = 0.0
+    latencies: list[int] = []
+    request: msgspec.Raw = msgspec.Raw(b"null")
+    most_read: int = -1
+    p99: float = 0.0
+    """Seconds in which 99 of 100 requests were executed."""
+
+    @property
+    def shape(self) -> tuple[str, ...]:
+        """What distinguishes the shape from others."""
+        return (
+            *(self.action, self.table, self.index, self.key, self.filter),
+            *(self.projection, self.condition, self.update, self.statement),
+        )
+
+    def add(self, other: ShapeCounts) -> None:
+        """Add the counts of the same shape, from another process, or of one that is forgotten."""
+        self.calls += other.calls
+        self.units += other.units
+        self.read += other.read
+        self.returned += other.returned
+        self.seconds += other.seconds
+        self.latencies = [
+            one + more for one, more in zip(self.latencies, other.latencies, strict=True)
+        ]
+        if other.most_read > self.most_read and self.action != _OTHER:
+            self.most_read, self.request = other.most_read, other.request
+
+
+class ServedQueries:
+    """The counts of one process."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._lock = threading.Lock()
+        self._by_spelling: dict[Any, ShapeCounts] = {}
+        self._by_shape: dict[tuple[str, ...], ShapeCounts] = {}
+        self._turn = 0
+        self._every = 1
+        self._sampled = 0
+        self._looked_at = perf_counter()
+
+    def run(self, engine: Engine, action: Action, request: Any, body: bytes) -> Answer:
+        """Execute a request, and count it, unless it is a cheap one of many."""
+        self._turn = turn = self._turn + 1
+        is_sampled = turn >= self._every
+        if is_sampled:
+            self._turn = 0
+        elif action.name in _OF_ITEMS:
+            return action.run(engine, request)
+        spent.read = spent.returned = 0
+        units = spent.units
+        began = perf_counter()
+        answer = action.run(engine, request)
+        units = spent.units - units
+        if not is_sampled and units < _EXPENSIVE:
+            return answer
+        seconds = perf_counter() - began
+        if is_sampled:
+            self._pace()
+        self._count(action.name, request, body, units, seconds)
+        return answer
+
+    def _count(self, name: str, request: Any, body: bytes, units: float, seconds: float) -> None:
+        """Count a request: an expensive one as itself, a cheap one as all those that were not counted."""
+        is_one = units >= _EXPENSIVE and name not in _OF_ITEMS
+        weight = 1 if is_one else self._every
+        try:
+            counts = self._by_spelling[name, _get[name](request)]
+        except (
+            KeyError,
+            TypeError,
+        ):  # a new one, or one with names of attributes, which are a dict
+            counts = self._find(name, request)
+        read = spent.read
+        counts.calls += weight
+        counts.units += units * weight
+        counts.read += read * weight
+        counts.returned += spent.returned * weight
+        counts.seconds += seconds * weight
+        counts.latencies[bisect_left(BOUNDS, seconds)] += weight
+        if read > counts.most_read and len(body) <= _LARGEST_EXAMPLE:
+            counts.most_read = read
+            counts.request = msgspec.Raw(bytes(body))
+
+    def _pace(self) -> None:
+        """Count each request of a quiet server, and one of some of a busy one."""
+        now = perf_counter()
+        self._sampled += 1
+        if self._sampled == _LOOK:
+            rate = _LOOK * self._every / max(now - self._looked_at, 1e-9)
+            self._every = _SAMPLED if rate > _BUSY else 1
+            self._sampled, self._looked_at = 0, now
+
+    def _find(self, name: str, request: Any) -> ShapeCounts:
+        """The counts of a request whose key is new, or is not hashable, because it has names of attributes."""
+        key: Any = name, _get[name](request)
+        try:
+            hash(key)
+        except TypeError:
+            names = request.expression_attribute_names or {}
+            plain = [each for each in key[1] if not isinstance(each, dict)]
+            key = name, *plain, *names.items(), _legacy_of(request)
+            counts = self._by_spelling.get(key)
+            if counts is not None:
+                return counts
+        with self._lock:
+            if len(self._by_spelling) >= _SPELLINGS:
+                self._by_spelling.clear()
+            counts = self._by_spelling[key] = self._own(_shape(name, request))
+            return counts
+
+    def _own(self, counts: ShapeCounts) -> ShapeCounts:
+        """The counts that have this shape; the given ones if it is new."""
+        known = self._by_shape.get(counts.shape)
+        if known is not None:
+            return known
+        if len(self._by_shape) >= MOST:
+            self._forget_the_cheapest()
+        counts.latencies = [0] * (len(BOUNDS) + 1)
+        self._by_shape[counts.shape] = counts
+        return counts
+
+    def _forget_the_cheapest(self) -> None:
+        """Count half of the shapes, those with the fewest units, as others of their action."""
+        cheap = sorted(self._by_shape.values(), key=lambda each: each.units)[: MOST // 2]
+        for each in cheap:
+            del self._by_shape[each.shape]
+        self._by_spelling.clear()
+        for each in cheap:
+            others = ShapeCounts(each.action, table=_OTHER)
+            known = self._by_shape.setdefault(others.shape, others)
+            known.latencies = known.latencies or [0] * (len(BOUNDS) + 1)
+            known.add(each)
+            known.request = msgspec.Raw(b"null")
+
+    def json(self) -> bytes:
+        """All counts, the most expensive shape first."""
+        with self._lock:
+            found = sorted(self._by_shape.values(), key=lambda each: -each.units)
+        for each in found:
+            each.p99 = _quantile(each.latencies, 0.99)
+        return msgspec.json.encode({"seconds": time.monotonic() - self._began, "queries": found})
+
+    def json_with(self, others: Iterable[bytes]) -> bytes:
+        """The counts of this process and of others, each as `json` returns them, as those of one."""
+        whole = ServedQueries()
+        whole._began = self._began
+        for part in (self.json(), *others):
+            whole.add(_decode_page(part).queries)
+        return whole.json()
+
+    def take(self) -> bytes:
+        """The counts since the last call, for the process that shows them; empty if there are none."""
+        with self._lock:
+            found = [*self._by_shape.values()]
+            self._by_shape.clear()
+            self._by_spelling.clear()
+        return msgspec.json.encode(found) if found else b""
+
+    def add_taken(self, taken: bytes) -> None:
+        """Add what another process has taken."""
+        self.add(_decode(taken))
+
+    def add(self, counts: Iterable[ShapeCounts]) -> None:
+        """Add the counts of another process."""
+        with self._lock:
+            for each in counts:
+                if each.calls:
+                    self._own(msgspec.structs.replace(each, **_EMPTY)).add(each)
+
+
+class _Page(msgspec.Struct):
+    queries: list[ShapeCounts]
+
+
+_EMPTY: Final = {
+    "calls": 0,
+    "units": 0.0,
+    "read": 0,
+    "returned": 0,
+    "seconds": 0.0,
+    "latencies": [],
+    "request": msgspec.Raw(b"null"),
+    "most_read": -1,
+}
+_decode: Final = msgspec.json.Decoder(list[ShapeCounts]).decode
+_decode_page: Final = msgspec.json.Decoder(_Page).decode
+
+
+def _quantile(counts: list[int], share: float) -> float:
+    """The upper bound below which a share of a histogram lies."""
+    left = sum(counts) * share
+    for count, bound in zip(counts, BOUNDS, strict=False):
+        left -= count
+        if left <= 0:
+            return bound
+    return BOUNDS[-1]
+
+
+def _shape(name: str, request: Any) -> ShapeCounts:
+    """The shape of a request, with empty counts."""
+    if name == "ExecuteStatement":
+        text = request.statement
+        return ShapeCounts(name, table=_table_of(text), statement=_without_values(text))
+    names = request.expression_attribute_names or {}
+    parts = {
+        _PARTS[member]: _resolved(value, names)
+        for member in _MEMBERS[name]
+        if member in _PARTS and (value := getattr(request, member)) is not None
+    }
+    legacy = _legacy_of(request)
+    if legacy:
+        parts["key" if name == "Query" else "filter"] = legacy
+    counts = ShapeCounts(name, table=request.table_name)
+    return msgspec.structs.replace(counts, **parts)
+
+
+def _resolved(text: str, names: Mapping[str, str]) -> str:
+    """An expression with the names of attributes, and without values."""
+    named = _NAMES.sub(lambda found: names.get(found[0], found[0]), text)
+    return _LISTED.sub("?, …", _VALUES.sub("?", named))[:_LONGEST]
+
+
+def _legacy_of(request: Any) -> str:
+    """The conditions of the old parameters, as text."""
+    found: list[str] = []
+    for member in ("key_conditions", "query_filter", "scan_filter"):
+        conditions: Mapping[str, Any] = getattr(request, member, None) or {}
+        found += [f"{name} {conditions[name].comparison_operator}" for name in sorted(conditions)]
+    return " AND ".join(found)[:_LONGEST]
+
+
+@lru_cache(maxsize=512)
+def _without_values(statement: str) -> str:
+    """A statement with ? for each value in it."""
+    parts, at = [], 0
+    for token in tokenize(statement):
+        if token.kind in _LITERALS:
+            parts += [statement[at : token.start], "?"]
+            at = token.end
+    text = " ".join("".join([*parts, statement[at:]]).split())
+    return _LISTED.sub("?, …", text)[:_LONGEST]
+
+
+def _table_of(statement: str) -> str:
+    try:
+        parsed: Any = parse_statement(statement)
+    except ValidationException:
+        return ""
+    return str(parsed.table)

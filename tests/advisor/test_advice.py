@@ -1,0 +1,104 @@
+"""Advice names the access patterns of the model, and never an index that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+import pytest
+
+import isotone
+from isotone import Attr, Entity, Global, Index, Key, Table, field
+from isotone.model import Stats, waste_of
+
+usages = Table(
+    "usages",
+    indexes={"GSI1": Global("GSI1PK", "GSI1SK"), "by_plan": Global("plan", "day")},
+)
+
+
+class Usage(Entity, table=usages):
+    tenant: Attr[str] = field()
+    metric: Attr[str] = field()
+    day: Attr[date] = field()
+    plan: Attr[str] = field(default="FREE")
+    amount: Attr[int] = field(default=0)
+
+    primary = Key("TENANT", tenant).sort("USAGE", metric, day)
+    by_metric = Index("GSI1", "METRIC", metric).sort(day, tenant)
+
+
+class Tenant(Entity, table=usages):
+    tenant: Attr[str] = field()
+
+    primary = Key("TENANT", tenant).sort("A")
+
+
+@pytest.fixture
+def store() -> Iterator[isotone.Store]:
+    with isotone.connect(":memory:") as store:
+        store.create_tables(usages)
+        for number in range(60):
+            store.put(
+                Usage(
+                    tenant=f"t{number % 3}",
+                    metric=("calls", "bytes")[number % 2],
+                    day=date(2026, 1, 1 + number // 6),
+                    amount=number,
+                )
+            )
+        store.put(Tenant(tenant="t1"))
+        yield store
+
+
+def test_conditions_on_fields_are_answered_by_an_access_pattern(store: isotone.Store) -> None:
+    statement = "SELECT * FROM usages WHERE metric = 'calls' AND \"day\" >= '2026-01-05'"
+    explained = isotone.explain(store, statement, tables=[usages])
+    assert explained.advice == "Usage.by_metric (index GSI1) answers 2 of 2 conditions by its key"
+    named = {each.name: each for each in explained.alternatives}
+    cost = named["Usage.by_metric (index GSI1)"].cost
+    assert cost is not None
+    assert cost.items_read == explained.estimate.items_returned
+    assert named["Usage.by_metric (index GSI1)"].why_not.endswith("and would be cheaper")
+
+
+def test_a_request_is_named_by_the_pattern_whose_key_it_reads(store: isotone.Store) -> None:
+    request = {
+        "TableName": "usages",
+        "IndexName": "GSI1",
+        "KeyConditionExpression": "GSI1PK = :p",
+        "ExpressionAttributeValues": {":p": {"S": "METRIC#calls"}},
+    }
+    explained = isotone.explain(store, ("Query", request), tables=[usages])
+    assert explained.title == "Query of Usage.by_metric: index GSI1 of table usages"
+    statement = "SELECT * FROM usages WHERE PK = 'TENANT#t1'"
+    assert isotone.explain(store, statement, tables=[usages]).title == (
+        "Query of Usage.primary, Tenant.primary: table usages"
+    )
+    one = "SELECT * FROM usages WHERE PK = 'TENANT#t1' AND begins_with(SK, 'USAGE#')"
+    assert isotone.explain(store, one, tables=[usages]).title == (
+        "Query of Usage.primary: table usages"
+    )
+    assert isotone.explain(store, one).title == "Query of table usages"
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "PK = 'TENANT#t1' AND SK > 'USAGE' AND SK <> 'USAGE#x'",
+        "plan = 'FREE' AND \"day\" > '2026-01-03' AND \"day\" <> '2026-01-07'",
+    ],
+)
+def test_the_key_that_is_there_is_not_recommended(store: isotone.Store, condition: str) -> None:
+    index = '."by_plan"' if condition.startswith("plan") else ""
+    explained = isotone.explain(store, f"SELECT * FROM usages{index} WHERE {condition}")
+    assert "an index with the partition key" not in explained.advice
+
+
+def test_advice_of_a_model_knows_its_indexes_in_any_order_of_their_fields() -> None:
+    """An index by metric and day is one for equal days and metrics, in whichever order they are asked."""
+    read = Usage.primary.scan().filter(
+        Usage.day == date(2026, 1, 2), Usage.metric == "calls", Usage.tenant > "t1"
+    )
+    advice = waste_of(read, Stats(scanned=1000, returned=1)).advice
+    assert advice == "Usage.by_metric answers it by its key"

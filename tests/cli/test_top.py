@@ -1,0 +1,83 @@
+"""`isotone top`: the most expensive queries of a server, in a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+from tests.server.test_queries import fill, workload
+
+import isotone
+from isotone.cli.program import run
+from isotone.server import running_server
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with isotone.open() as database:
+        fill(database)
+        with running_server(database) as url:
+            with isotone.connect(url, engine="isotone") as store:
+                for action, request in workload():
+                    store.backend.execute(action, request)
+            yield url
+
+
+def test_it_prints_the_most_expensive_first(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["top", url, "--once", "--rows", "3"]) == 0
+    title, header, _, *rows = capsys.readouterr().out.splitlines()
+    assert "by units" in title
+    assert header.split() == ["units", "calls", "read", "dropped", "p99", "query"]
+    assert len(rows) == 4
+    assert "Scan orders" in "\n".join(rows[:3])
+    assert rows[-1] == "and 4 more"
+
+
+def test_it_sorts_as_asked(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["top", url, "--json", "--sort", "dropped"]) == 0
+    found = json.loads(capsys.readouterr().out)["queries"]
+    dropped = [each["read"] - each["returned"] for each in found]
+    assert dropped == sorted(dropped, reverse=True)
+    assert found[0]["shape"].startswith(("Scan orders: filter", "SELECT * FROM orders"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["shop.db"], "is not the address of a server"),
+        (["http://localhost:1"], "does not answer"),
+        (["http://localhost:1", "--rows", "0"], "shows nothing"),
+        (["http://localhost:1", "--every", "0"], "is not a time"),
+    ],
+)
+def test_what_it_cannot_show_is_refused(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["top", *words]) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_ctrl_c_ends_the_live_table(url: str) -> None:
+    ours, its = pty.openpty()
+    command = [sys.executable, "-m", "isotone", "top", url, "--every", "0.1"]
+    environment = {**os.environ, "COLUMNS": "100", "LINES": "30"}
+    process = subprocess.Popen(command, stdout=its, stderr=subprocess.PIPE, env=environment)
+    os.close(its)
+    shown = b""
+    deadline = time.monotonic() + 30
+    while shown.count(b"by units") < 3:
+        assert time.monotonic() < deadline
+        shown += os.read(ours, 4096)
+    process.send_signal(signal.SIGINT)
+    _, complaint = process.communicate(timeout=30)
+    os.close(ours)
+    assert (process.returncode, complaint) == (0, b"")
+    assert b"Scan orders" in shown

@@ -1,0 +1,159 @@
+"""What "copy as" gives for an access pattern is a whole program: it runs as it is pasted, and finds what the page shows."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from datetime import date, datetime, time
+from enum import Enum
+from types import ModuleType
+from typing import Any
+
+import pytest
+from tests.examples.printed import FOLDER, NAMES, run
+from tests.workbench.page import Browserless
+
+import isotone
+from isotone.inference import is_own
+from isotone.server import running_server
+from isotone.workbench import Workbench
+
+
+def pasted(code: str) -> list[str]:
+    """The lines that a program prints, run as a module of its own."""
+    module = ModuleType("pasted")
+    sys.modules["pasted"] = module
+    printed = io.StringIO()
+    try:
+        with redirect_stdout(printed):
+            exec(compile(code, "pasted", "exec"), vars(module))
+    finally:
+        del sys.modules["pasted"]
+        for client in (vars(module).get("store"), vars(module).get("client")):
+            if client is not None:
+                client.close()
+    return printed.getvalue().splitlines()
+
+
+def typed(value: Any) -> str:
+    """A value as one types it into the form."""
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, bool):
+        return json.dumps(value)
+    return value.isoformat() if isinstance(value, datetime | date | time) else str(value)
+
+
+def items_of(database: isotone.Database, name: str) -> list[Any]:
+    found = database.execute("Scan", {"TableName": name})["Items"]
+    return [item for item in found if not any(is_own(value) for value in item.values())]
+
+
+def guess(parameter: dict[str, Any]) -> str:
+    """Something that one could type for a parameter of which no item has a value."""
+    if parameter["choices"]:
+        return str(parameter["choices"][0])
+    if parameter["zone"] or "date" in parameter["type"]:
+        return "2026-09-01"
+    return "1" if parameter["type"] in ("int", "Decimal", "float") else "x"
+
+
+def forms_of(
+    database: isotone.Database, table: isotone.Table, model: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """The form of each access pattern, filled in from an item that has its key, if there is one."""
+    items = items_of(database, table.name)
+    for entity in model["entities"]:
+        schema = table.entities[entity["name"]]
+        own = [item for item in items if table.entity_of(item[table.tag]["S"]) is schema]
+        for pattern in entity["patterns"]:
+            item = next((item for item in own if pattern["form"].keys() <= item.keys()), None)
+            read = None if item is None else schema.from_item(item)
+            equal = {
+                each["name"]: guess(each) if read is None else typed(getattr(read, each["name"]))
+                for each in pattern["group"]
+            }
+            form = {"table": table.name, "entity": entity["name"], "pattern": pattern["name"]}
+            yield {**form, "equal": equal}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_pattern_of_the_examples_runs_as_it_is_pasted(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(FOLDER)
+    with isotone.open(":memory:") as database, running_server(database) as url:
+        run(name, url)
+        example = sys.modules[name]
+        tables = {
+            each.name: each
+            for each in vars(example).values()
+            if isinstance(each, isotone.Table) and each.entities
+        }
+        pages = Workbench(database, target=url, tables=[*tables.values()], is_endpoint=False)
+        with running_server(database, pages=pages) as own:
+            page = Browserless(own)
+            for table in tables.values():
+                model = page.call("model", {"table": table.name})["model"]
+                for form in forms_of(database, table, model):
+                    answer = page.call("pattern", form)
+                    assert "error" not in answer, answer
+                    lines = pasted(answer["code"])
+                    found = database.execute("Query", {**answer["request"], "Select": "COUNT"})
+                    assert len(lines) >= min(found["Count"], 1), answer["code"]
+                    snippets = page.call("code", {"action": "Query", "request": answer["request"]})
+                    for each in snippets["snippets"]:
+                        if each["language"] == "python":
+                            assert pasted(each["text"]), each["text"]
+
+
+def test_times_are_taken_as_utc_and_the_program_says_so() -> None:
+    sys.modules["clocks"] = module = ModuleType("clocks")
+    source = """
+from datetime import datetime
+from decimal import Decimal
+
+from isotone import Attr, Entity, Key, Table, field
+
+ticks = Table("ticks")
+
+
+class Tick(Entity, table=ticks):
+    price: Attr[Decimal] = field(max=99, scale=2)
+    at: Attr[datetime] = field()
+
+    primary = Key("PRICE", price).sort(at)
+"""
+    exec(compile(source, "clocks", "exec"), vars(module))
+    with isotone.open(":memory:") as database, running_server(database) as url:
+        with isotone.connect(url) as store:
+            store.create_tables(vars(module)["ticks"])
+        pages = Workbench(database, target=url, tables=[vars(module)["ticks"]], is_endpoint=False)
+        with running_server(database, pages=pages) as own:
+            page = Browserless(own)
+            model = page.call("model", {"table": "ticks"})["model"]
+            (parameter,) = model["entities"][0]["patterns"][0]["order"]
+            assert (parameter["name"], parameter["zone"]) == ("at", "UTC")
+            form = {"table": "ticks", "entity": "Tick", "pattern": "primary"}
+            form |= {"equal": {"price": "1.5"}, "component": "at", "operator": ">="}
+            answer = page.call("pattern", {**form, "values": ["2026-09-01"]})
+            assert "datetime(2026, 9, 1, 0, 0, tzinfo=UTC)" in answer["code"]
+            assert "Decimal('1.5')" in answer["code"]
+            assert "2026-09-01T00:00:00" in json.dumps(answer["request"])
+            assert pasted(answer["code"]) == []
+            moved = page.call("pattern", {**form, "values": ["2026-09-01T01:00+02:00"]})
+            assert "datetime(2026, 8, 31, 23, 0, tzinfo=UTC)" in moved["code"]
+    del sys.modules["clocks"]
+
+
+def test_the_program_of_an_inferred_model_has_the_model(page: Browserless) -> None:
+    model = page.call("model", {"table": "GitHub"})["model"]
+    (fork,) = [each for each in model["entities"] if each["name"] == "Fork"]
+    equal = {each["name"]: "ann" for each in fork["patterns"][0]["group"]}
+    form = {"table": "GitHub", "entity": "Fork", "pattern": fork["patterns"][0]["name"]}
+    answer = page.call("pattern", {**form, "equal": equal, "origin": page.url})
+    assert "class Fork(" in answer["code"]
+    pasted(answer["code"])
