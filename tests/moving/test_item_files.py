@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import math
+import os
 import random
 import sys
 import threading
@@ -26,6 +27,7 @@ import isotone
 from isotone import moving
 from isotone.backends.interface import Native, Request, Response
 from isotone.errors import BadRow, StorageError, UsageError
+from isotone.exchange.objects import Bucket, Folder
 from isotone.server import running_server
 from isotone.values.known_shapes import KnownShapes
 
@@ -507,6 +509,36 @@ def test_a_folder_that_cannot_be_written_is_named_and_the_same_call_continues() 
         moving.export_items(database, "Orders", "exports/")
     blocked.unlink()
     assert moving.export_items(database, "Orders", "exports/").is_complete
+
+
+@pytest.mark.parametrize("change", ["deleted", "cut", "moved"])
+def test_a_folder_whose_files_do_not_stay_is_no_export_and_the_same_call_begins_again(
+    monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    put = Folder.put
+
+    def storing(self: Folder, bucket: Bucket, key: str, content: bytes) -> str:
+        etag = put(self, bucket, key, content)
+        path = Path("exports") / key
+        if "/data/" in key and change == "deleted":
+            path.unlink()
+        elif "/data/" in key and change == "cut":
+            os.truncate(path, 10)
+        elif key.endswith("manifest-files.json") and change == "moved":
+            Path("exports").rename("moved")
+            Path("exports").mkdir()
+        return etag
+
+    with database_of([item(number) for number in range(3)]) as database:
+        with monkeypatch.context() as patch:
+            patch.setattr(Folder, "put", storing)
+            with pytest.raises(StorageError, match="deleted, replaced or changed after it was"):
+                moving.export_items(database, "Orders", "exports/")
+        assert not list(Path("exports").rglob("manifest-summary.*"))
+        done = moving.export_items(database, "Orders", "exports/")
+        assert done.is_complete and done.items == 3
+        with database_of([]) as target:
+            assert moving.import_items("exports/", target, "Orders").items == 3
 
 
 def test_standard_input_and_output(monkeypatch: pytest.MonkeyPatch) -> None:
