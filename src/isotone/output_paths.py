@@ -152,6 +152,26 @@ def errors_name(path: Place) -> Iterator[None]:
 # Kinds of files
 
 
+def check_rereadable(path: Place) -> None:
+    """Raise `UsageError` for a file that a running server must not read again: a pipe would stop it until it has a writer."""
+    kind = _special_kind(Path(path))
+    if kind:
+        raise UsageError(
+            f"{os.fspath(path)} is {kind}, not a regular file; put a file in its place"
+        )
+
+
+def _special_kind(path: Path) -> str:
+    """What a path is in words, if it is no regular file; empty for a regular file, and where nothing is."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return ""
+    if stat.S_ISREG(mode):
+        return ""
+    return next((name for is_kind, name in _KINDS if is_kind(mode)), "a special file")
+
+
 def _check_name(output: OutputPath) -> None:
     path = Path(output.path)
     if not path.name:
@@ -168,12 +188,9 @@ def _check_kind(output: OutputPath, path: Path) -> None:
         return
     if path.is_symlink() and not (output.is_appended and is_itself):
         raise _refused(output, path, f"is a symbolic link to {os.path.realpath(path)}")
-    with suppress(OSError):  # the file does not exist yet
-        mode = path.stat().st_mode
-        is_stream = may_stream and (stat.S_ISCHR(mode) or stat.S_ISFIFO(mode))
-        if not stat.S_ISREG(mode) and not is_stream:
-            kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "a special file")
-            raise _refused(output, path, f"is {kind}, not a regular file")
+    kind = _special_kind(path)
+    if kind and not (may_stream and kind in ("a pipe", "a device") and not path.is_block_device()):
+        raise _refused(output, path, f"is {kind}, not a regular file")
 
 
 def _is_standard(path: Path) -> bool:

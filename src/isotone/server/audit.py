@@ -215,7 +215,6 @@ class AuditLog:
         if written < len(whole):
             log.error("the audit log cannot be written (%s): %s", reason, line.decode().rstrip())
 
-
     def _write(self, line: bytes) -> int:
         """Write a line; returns how many bytes were taken. Raises OSError if none was."""
         if not self._may_block:

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any
 
 from isotone.errors import UsageError
+from isotone.output_paths import check_rereadable
 
 
 class Certificate(ssl.SSLContext):
@@ -19,7 +20,10 @@ class Certificate(ssl.SSLContext):
     _files: tuple[str | PathLike[str], str | PathLike[str] | None]
 
     def load(self) -> None:
-        """Read the files again; raises `UsageError` if they are no certificate with its key."""
+        """Read the files, once more too; raises `UsageError` if they are no certificate with its key."""
+        if hasattr(self, "_current"):
+            for file in filter(None, self._files):
+                check_rereadable(file)
         self._current = _context(*self._files)
 
     def wrap_bio(self, *arguments: Any, **options: Any) -> ssl.SSLObject:
