@@ -130,9 +130,19 @@ UPDATE = "UPDATE Orders SET note = 'new' WHERE customer = 'ann' AND placed_at = 
         ((UPDATE, "AND note = 'other'", "tables"), 1),
         ((UPDATE, "AND note = 'other'", UPDATE.replace("ann", "bob")), 1),
         (("UPDATE Orders", "SET note = 'new'", "WHERE customer = 'ann'", "AND placed_at = '1'"), 1),
-        (("DELETE FROM Orders WHERE customer = 'ann'", " AND placed_at = '2026-01-01' AND x = 1"), 1),
         (
-            ("DELETE FROM Orders", "WHERE customer = 'ann' AND placed_at = '2026-01-01'", "AND x = 1"),
+            (
+                "DELETE FROM Orders WHERE customer = 'ann'",
+                " AND placed_at = '2026-01-01' AND x = 1",
+            ),
+            1,
+        ),
+        (
+            (
+                "DELETE FROM Orders",
+                "WHERE customer = 'ann' AND placed_at = '2026-01-01'",
+                "AND x = 1",
+            ),
             1,
         ),
     ],

@@ -537,7 +537,8 @@ def test_a_folder_whose_files_do_not_stay_is_no_export_and_the_same_call_begins_
                 moving.export_items(database, "Orders", "exports/")
         assert not list(Path("exports").rglob("manifest-summary.*"))
         done = moving.export_items(database, "Orders", "exports/")
-        assert done.is_complete and done.items == 3
+        assert done.is_complete
+        assert done.items == 3
         with database_of([]) as target:
             assert moving.import_items("exports/", target, "Orders").items == 3
 

@@ -117,7 +117,9 @@ class Shell:
         word = line.split(maxsplit=1)[0]
         if word.startswith("#"):
             return True
-        return word in {*self._commands(), "use", "help", *_LEAVE} or bool(_BARE_SQL.fullmatch(line))
+        return word in {*self._commands(), "use", "help", *_LEAVE} or bool(
+            _BARE_SQL.fullmatch(line)
+        )
 
     def _taken(self) -> str:
         statement, self._statement = self._statement, ""
