@@ -24,7 +24,7 @@ from isotone.errors import (
     UnrecognizedClientException,
     UsageError,
 )
-from isotone.output_paths import check_rereadable
+from isotone.output_paths import check_regular
 from isotone.server.audit import AuditEntry, AuditLog, TornLine, tables_of
 from isotone.server.auth import parse_signature
 from isotone.server.dispatcher import (
@@ -70,7 +70,7 @@ class Authenticator:
     def reload(self) -> None:
         """Read the credentials again; those that are in use stay if the file is broken."""
         try:
-            check_rereadable(self._credentials)
+            check_regular(self._credentials)
             self._users, self._permissions = _loaded(self._credentials)
         except (UsageError, OSError) as error:
             log.error("the credentials stay as they are: %s", error)

@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any
 
 from isotone.errors import UsageError
-from isotone.output_paths import check_rereadable
+from isotone.output_paths import check_regular
 
 
 class Certificate(ssl.SSLContext):
@@ -23,7 +23,7 @@ class Certificate(ssl.SSLContext):
         """Read the files, once more too; raises `UsageError` if they are no certificate with its key."""
         if hasattr(self, "_current"):
             for file in filter(None, self._files):
-                check_rereadable(file)
+                check_regular(file)
         self._current = _context(*self._files)
 
     def wrap_bio(self, *arguments: Any, **options: Any) -> ssl.SSLObject:
