@@ -12,7 +12,10 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Protocol, cast
+
+if TYPE_CHECKING:
+    from io import BufferedReader
 
 _UNFINISHED: Final = ".isotone-part"
 
@@ -131,7 +134,7 @@ class Folder:
         for key, md5 in md5s.items():
             path = self._path(bucket, key)
             try:
-                with self.open(bucket, key) as file:
+                with cast("BufferedReader", self.open(bucket, key)) as file:
                     is_same = md5 is None or hashlib.file_digest(file, _md5).digest() == md5
             except (ObjectStoreError, OSError):
                 is_same = False

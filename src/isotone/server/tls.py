@@ -22,8 +22,9 @@ class Certificate(ssl.SSLContext):
     def load(self) -> None:
         """Read the files, once more too; raises `UsageError` if they are no certificate with its key."""
         if hasattr(self, "_current"):
-            for file in filter(None, self._files):
-                check_regular(file)
+            for file in self._files:
+                if file is not None:
+                    check_regular(file)
         self._current = _context(*self._files)
 
     def wrap_bio(self, *arguments: Any, **options: Any) -> ssl.SSLObject:
