@@ -189,3 +189,45 @@ def test_a_full_disk_is_that_of_the_file_that_was_written(monkeypatch: pytest.Mo
         assert caught.value.filename == name
     with log:
         pass
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no named pipes")
+@pytest.mark.parametrize("is_database", [False, True])
+def test_a_file_that_nobody_may_write_is_not_replaced(is_database: bool) -> None:
+    """A rename would replace it all the same; so would root, whom no mode keeps out."""
+    path = Path("old")
+    path.write_text("text")
+    path.chmod(0o444)
+    with pytest.raises(UsageError, match="old is read-only, and is not replaced"):
+        check_outputs(OutputPath("--a", path, is_database=is_database))
+    path.chmod(0o644)
+    check_outputs(OutputPath("--a", path, is_database=is_database))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no named pipes")
+def test_a_backup_does_not_replace_one_that_is_read_only() -> None:
+    """And one of a read-only file is no read-only file."""
+    Path("shop.db").chmod(0o444)
+    isotone.backup("shop.db", "backup.db")
+    isotone.backup("shop.db", "backup.db", force=True)
+    Path("backup.db").chmod(0o444)
+    content = Path("backup.db").read_bytes()
+    options: dict[str, bool]
+    for options in ({"force": True}, {"update": True}):
+        with pytest.raises(UsageError, match=r"backup.db is read-only, and is not replaced"):
+            isotone.backup("shop.db", "backup.db", **options)
+    with pytest.raises(UsageError, match=r"backup.db is read-only, and is not replaced"):
+        isotone.restore("shop.db", "backup.db", force=True)
+    assert Path("backup.db").read_bytes() == content
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no named pipes")
+@pytest.mark.parametrize("kind", ["a pipe", "a folder"])
+def test_a_tape_is_a_regular_file(kind: str) -> None:
+    """Opening a pipe waits for its writer."""
+    if kind == "a pipe":
+        os.mkfifo("tape")
+    else:
+        Path("tape").mkdir()
+    with pytest.raises(UsageError, match=f"tape.* is {kind}, not a regular file"):
+        isotone.connect("shop.db", tape="tape")

@@ -11,6 +11,7 @@ An output is refused if it is
 - another output of the same call, or a file that this one writes beside itself (`orders.jsonl.part`)
 - a database of SQLite or one of its logs, whichever program made it, even with `--force`
 - not a regular file: a folder, a device, a pipe, a symbolic link
+- a file that nobody may write (`chmod 444`), which a rename would replace all the same
 
 A text that is written in one go may also go to a pipe, a terminal or a null device, such as `/dev/stdout`: nothing is
 replaced there. Whether an existing file may be replaced at all is the caller's decision (`--force`).
@@ -45,6 +46,7 @@ _LOG_HEADS: Final = (
     b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7",  # a rollback journal
 )
 _STREAMS: Final = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
+_WRITABLE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _KINDS: Final = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISCHR, "a device"),
@@ -152,6 +154,36 @@ def errors_name(path: Place) -> Iterator[None]:
 # Kinds of files
 
 
+def check_regular(path: Place) -> None:
+    """Raise `UsageError` if something else than a file is read: opening a pipe, for example, waits for its writer."""
+    kind = _special_kind(_mode(Path(path)))
+    if kind:
+        raise UsageError(
+            f"{os.fspath(path)} is {kind}, not a regular file; put a file in its place"
+        )
+
+
+def is_write_protected(path: Place) -> bool:
+    """Whether nobody may write a file that exists (`chmod 444`). A rename replaces it all the same, and root writes it."""
+    mode = _mode(Path(path))
+    return bool(mode) and not mode & _WRITABLE
+
+
+def _mode(path: Path) -> int:
+    """The mode of a file; 0 where nothing is."""
+    try:
+        return path.stat().st_mode
+    except OSError:
+        return 0
+
+
+def _special_kind(mode: int) -> str:
+    """What a file is in words, if it is no regular file; empty for a regular file, and where nothing is."""
+    if not mode or stat.S_ISREG(mode):
+        return ""
+    return next((name for is_kind, name in _KINDS if is_kind(mode)), "a special file")
+
+
 def _check_name(output: OutputPath) -> None:
     path = Path(output.path)
     if not path.name:
@@ -168,12 +200,12 @@ def _check_kind(output: OutputPath, path: Path) -> None:
         return
     if path.is_symlink() and not (output.is_appended and is_itself):
         raise _refused(output, path, f"is a symbolic link to {os.path.realpath(path)}")
-    with suppress(OSError):  # the file does not exist yet
-        mode = path.stat().st_mode
-        is_stream = may_stream and (stat.S_ISCHR(mode) or stat.S_ISFIFO(mode))
-        if not stat.S_ISREG(mode) and not is_stream:
-            kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "a special file")
-            raise _refused(output, path, f"is {kind}, not a regular file")
+    mode = _mode(path)
+    kind = _special_kind(mode)
+    if kind and not (may_stream and (stat.S_ISCHR(mode) or stat.S_ISFIFO(mode))):
+        raise _refused(output, path, f"is {kind}, not a regular file")
+    if is_write_protected(path):
+        raise _refused(output, path, "is read-only, and is not replaced")
 
 
 def _is_standard(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import shlex
@@ -548,3 +549,19 @@ def test_each_damaged_entry_is_listed_once_without_the_advice_to_check(isotone, 
             each,
         )
     assert last.startswith(f"{shop}: {len(problems)} problems; ")
+
+
+@pytest.mark.parametrize("name", ["diff", "lint", "rewrite", "verify"])
+def test_where_1_says_that_something_was_found_an_error_of_the_system_is_2(
+    isotone, monkeypatch, name
+):
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device", "orders.undo")
+
+    monkeypatch.setitem(
+        sys.modules[command_of(name).run.__module__].DEFINITIONS,
+        name,
+        command_of(name)._replace(run=full),
+    )
+    outcome = isotone(name, "shop", "shop.db")
+    assert outcome == (2, "", "isotone: orders.undo: No space left on device\n")

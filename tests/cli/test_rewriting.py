@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -99,6 +100,18 @@ def test_wrong_command_lines_exit_with_2(
     code, out, err = isotone("rewrite", *(word.format(site=site) for word in words))
     assert (code, out) == (2, "")
     assert text in err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows needs a permission for symbolic links")
+def test_an_undo_log_that_cannot_be_written_exits_with_2(site: str, isotone: Run) -> None:
+    """1 would say that items were left as they are."""
+    Path("log").symlink_to("nowhere/log")
+    words = ["rewrite", f"{site}:Order", "shop.db", "--change", f"{site}:to_number", "--yes"]
+    assert isotone(*words, "--undo-log", "log") == (
+        2,
+        "",
+        "isotone: log: No such file or directory\n",
+    )
 
 
 @pytest.mark.parametrize("options", [["--dry-run"], ["--yes"]])

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from isotone.cli.database import connect
-from isotone.cli.shell import Shell, split_line
+from isotone.cli.shell import Shell, _typed_lines, split_line
 from isotone.errors import UsageError
 
 
@@ -116,3 +116,82 @@ def test_words_of_a_line(line, words):
 def test_a_quote_that_does_not_end():
     with pytest.raises(UsageError, match="No closing quotation"):
         split_line("get 'a")
+
+
+UPDATE = "UPDATE Orders SET note = 'new' WHERE customer = 'ann' AND placed_at = '2026-01-01'"
+
+
+@pytest.mark.parametrize(
+    ("lines", "code"),
+    [
+        ((UPDATE, "  AND note = 'other'"), 1),
+        ((UPDATE, "  AND note = 'other';", "tables"), 1),
+        ((UPDATE, "AND note = 'other'", "", "tables"), 1),
+        ((UPDATE, "AND note = 'other'", "tables"), 1),
+        ((UPDATE, "AND note = 'other'", UPDATE.replace("ann", "bob")), 1),
+        (("UPDATE Orders", "SET note = 'new'", "WHERE customer = 'ann'", "AND placed_at = '1'"), 1),
+        (
+            (
+                "DELETE FROM Orders WHERE customer = 'ann'",
+                " AND placed_at = '2026-01-01' AND x = 1",
+            ),
+            1,
+        ),
+        (
+            (
+                "DELETE FROM Orders",
+                "WHERE customer = 'ann' AND placed_at = '2026-01-01'",
+                "AND x = 1",
+            ),
+            1,
+        ),
+    ],
+)
+def test_a_statement_of_several_lines_never_runs_without_its_conditions(
+    shell, isotone, shop, lines, code
+):
+    before = isotone("get", shop, "Orders", "ann", "2026-01-01").out
+    outcome = shell(*lines)
+    assert outcome.code == code
+    assert "ConditionalCheckFailedException" in outcome.err
+    assert isotone("get", shop, "Orders", "ann", "2026-01-01").out == before
+
+
+def test_statements_end_with_their_lines_or_later(shell, isotone, shop):
+    assert shell(UPDATE, "get Orders ann 2026-01-01 --line").code == 0
+    outcome = shell("SELECT *", "FROM Orders;", UPDATE, "# a remark", "exit", "nonsense")
+    assert outcome.code == 1  # `SELECT *` alone, and `FROM` begins a statement of its own
+    outcome = shell(
+        "INSERT INTO Orders VALUE {", " 'customer': 'cid',", " 'placed_at': '1'", "}", "exit"
+    )
+    assert outcome.code == 0, outcome.err
+    assert isotone("get", shop, "Orders", "cid", "1", "--line").code == 0
+
+
+def test_a_typed_statement_that_writes_waits_for_its_end(shop, capsys, monkeypatch):
+    """Ctrl-C and Ctrl-D drop it; a SELECT runs at once."""
+    prompts: list[str] = []
+
+    def typed(*answers):
+        given = iter(answers)
+
+        def answer(prompt):
+            prompts.append(prompt)
+            line = next(given)
+            if isinstance(line, type):
+                raise line
+            return line
+
+        monkeypatch.setattr("builtins.input", answer)
+        with connect(shop) as connection:
+            shell = Shell(connection)
+            assert shell.run(_typed_lines(shell), is_typed=True) == 0
+        return capsys.readouterr().out
+
+    assert "new" not in typed(UPDATE, KeyboardInterrupt, UPDATE, EOFError)
+    shown = "SELECT note FROM Orders WHERE customer = 'ann'"
+    assert "new" not in typed(shown, EOFError)
+    assert "done" in typed(UPDATE + ";", EOFError)
+    assert "done" in typed(UPDATE, "", EOFError)
+    assert "new" in typed(shown, "exit")
+    assert prompts[:4] == ["isotone> ", "   ...> ", "isotone> ", "   ...> "]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 import isotone
 from isotone import moving
-from isotone.errors import BadRow, UsageError
+from isotone.errors import BadRow, StorageError, UsageError
 
 ROWS = 9000
 pytestmark = pytest.mark.usefixtures("frequent_reports")
@@ -54,6 +55,29 @@ def begin_import(file: str, **options: Any) -> None:
     )
     assert not done.is_complete
     assert 0 < done.items < ROWS
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not rename an open file")
+@pytest.mark.parametrize("there", ["nothing", "another file"])
+def test_a_live_copy_of_a_file_that_was_replaced_does_not_say_that_there_is_no_lag(
+    there: str,
+) -> None:
+    write_rows(10)
+    for file in ("shop.db", "other.db"):
+        moving.import_items("rows.jsonl", file, "Orders", key="id")
+    seen: list[moving.Progress] = []
+
+    def replace(progress: moving.Progress) -> bool:
+        if not seen:
+            Path("shop.db").rename("moved.db")
+            if there == "another file":
+                Path("other.db").rename("shop.db")
+        seen.append(progress)
+        assert len(seen) == 1, "it says that it follows, and no change can come"
+        return False
+
+    with pytest.raises(StorageError, match=r"shop.db was deleted, moved or replaced while"):
+        moving.copy("shop.db", "new.db", live=True, until=replace)
 
 
 def test_an_import_into_a_new_table_of_the_same_name_begins_again() -> None:

@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import math
+import os
 import random
 import sys
 import threading
@@ -26,7 +27,9 @@ import isotone
 from isotone import moving
 from isotone.backends.interface import Native, Request, Response
 from isotone.errors import BadRow, StorageError, UsageError
+from isotone.exchange.objects import Bucket, Folder
 from isotone.server import running_server
+from isotone.tables.batches import BatchWriter
 from isotone.values.known_shapes import KnownShapes
 
 Item = dict[str, dict[str, Any]]
@@ -507,6 +510,82 @@ def test_a_folder_that_cannot_be_written_is_named_and_the_same_call_continues() 
         moving.export_items(database, "Orders", "exports/")
     blocked.unlink()
     assert moving.export_items(database, "Orders", "exports/").is_complete
+
+
+@pytest.mark.parametrize("change", ["deleted", "cut", "moved"])
+def test_a_folder_whose_files_do_not_stay_is_no_export_and_the_same_call_begins_again(
+    monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    put = Folder.put
+
+    def storing(self: Folder, bucket: Bucket, key: str, content: bytes) -> str:
+        etag = put(self, bucket, key, content)
+        path = Path("exports") / key
+        if "/data/" in key and change == "deleted":
+            path.unlink()
+        elif "/data/" in key and change == "cut":
+            os.truncate(path, 10)
+        elif key.endswith("manifest-files.json") and change == "moved":
+            Path("exports").rename("moved")
+            Path("exports").mkdir()
+        return etag
+
+    with database_of([item(number) for number in range(3)]) as database:
+        with monkeypatch.context() as patch:
+            patch.setattr(Folder, "put", storing)
+            with pytest.raises(StorageError, match="deleted, replaced or changed after it was"):
+                moving.export_items(database, "Orders", "exports/")
+        assert not list(Path("exports").rglob("manifest-summary.*"))
+        done = moving.export_items(database, "Orders", "exports/")
+        assert done.is_complete
+        assert done.items == 3
+        with database_of([]) as target:
+            assert moving.import_items("exports/", target, "Orders").items == 3
+
+
+@pytest.mark.parametrize("place", ["items.jsonl", "items.jsonl.gz", "folder/"])
+@pytest.mark.parametrize("change", ["cut", "replaced", "grown"])
+def test_a_file_that_is_changed_while_it_is_read_is_no_success(
+    monkeypatch: pytest.MonkeyPatch, place: str, change: str
+) -> None:
+    """Neither a part of a file nor a mix of two contents is a complete import; the same call begins again."""
+    Path("folder").mkdir()
+    path = Path("folder/items.jsonl") if place == "folder/" else Path(place)
+    opener = gzip.open if place.endswith(".gz") else open
+
+    def write(first: int, last: int) -> None:
+        with opener(path, "wt") as file:
+            file.writelines(
+                f'{{"id": "o{number:06}", "at": 1, "v": "{number * 7919}"}}\n'
+                for number in range(first, last)
+            )
+
+    write(0, 12_000)
+    add = BatchWriter.write
+
+    def writing(self: Any, entries: Any) -> Any:
+        if is_first:
+            is_first.pop()
+            if change == "cut" and not place.endswith(".gz"):
+                content = path.read_bytes()
+                os.truncate(path, content.index(b"\n", len(content) * 9 // 10) + 1)
+            elif change == "grown":
+                with path.open("ab") as file:
+                    file.write(gzip.compress(b"\n") if place.endswith(".gz") else b"\n")
+            else:
+                content = path.read_bytes()
+                with path.open("r+b") as file:
+                    file.write(content)
+                os.utime(path, ns=(1, 1))
+        return add(self, entries)
+
+    is_first = [True]
+    monkeypatch.setattr(BatchWriter, "write", writing)
+    with database_of([]) as target:
+        with pytest.raises(UsageError, match="was changed while it was read"):
+            moving.import_items(place, target, "Orders")
+        write(0, 300)
+        assert moving.import_items(place, target, "Orders").items == 300
 
 
 def test_standard_input_and_output(monkeypatch: pytest.MonkeyPatch) -> None:

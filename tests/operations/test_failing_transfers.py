@@ -237,6 +237,35 @@ def test_a_full_disk_of_the_buckets_fails_the_export(
     ask("DeleteTable", TableName="tab")  # it is not being read any more
 
 
+@pytest.mark.parametrize("change", ["deleted", "cut", "moved", "moved at the end"])
+def test_an_export_whose_files_do_not_stay_fails(
+    ask: Transfers, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    put = Folder.put
+
+    def storing(self: Folder, bucket: Bucket, key: str, content: bytes) -> str:
+        etag = put(self, bucket, key, content)
+        path = ask.folder / "exports" / key
+        if "/data/" in key and change == "deleted":
+            path.unlink()
+        elif "/data/" in key and change == "cut":
+            os.truncate(path, 10)
+        elif ("/data/" in key and change == "moved") or (
+            key.endswith("manifest-files.json") and change == "moved at the end"
+        ):
+            (ask.folder / "exports").rename(ask.folder / "moved")
+            (ask.folder / "exports").mkdir()
+        return etag
+
+    monkeypatch.setattr(Folder, "put", storing)
+    ask.fill(3)
+    export = ask.export()
+    assert (export["ExportStatus"], export["FailureCode"]) == ("FAILED", "S3Failure")
+    assert "was deleted, replaced or changed after it was written" in export["FailureMessage"]
+    if change != "moved at the end":
+        assert not [key for key in ask.keys("exports") if "manifest" in key]
+
+
 # What goes wrong in a slice
 
 

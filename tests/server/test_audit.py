@@ -329,6 +329,52 @@ def test_after_a_signal_the_log_continues_in_a_new_file(tmp_path):
     assert (len(lines(moved)), len(lines(log))) == (2, 1)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_that_nobody_reads_stops_no_server(database, tmp_path, caplog):
+    """Lines that its reader does not take go to the server's log; those after it reads again go to the pipe."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with (
+        pytest.raises(UsageError, match="cannot be written: no process reads this pipe"),
+        running_server(database, audit_log=pipe),
+    ):
+        pass
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    log = AuditLog(pipe, SystemClock())
+    entry = AuditEntry(source="::1", action="PutItem", tables=["a" * 200] * 30)  # over 4,096 bytes
+    began = time.monotonic()
+    with caplog.at_level(logging.ERROR, "isotone.server"):
+        for _ in range(50):
+            log.write(entry, b"{}")
+    assert time.monotonic() - began < 5
+    refused = caplog.text.count("the audit log cannot be written")
+    assert refused > 20
+    taken = b""
+    with contextlib.suppress(BlockingIOError):
+        while part := os.read(reader, 1 << 16):
+            taken += part
+    assert taken.count(b"\n") in (50 - refused, 50 - refused - 1)  # one may be torn
+    caplog.clear()
+    log.write(entry, b"{}")
+    assert os.read(reader, 1 << 16).endswith(b"}\n")
+    assert not caplog.text
+    os.close(reader)
+    log.write(entry, b"{}")
+    assert "the audit log cannot be written (Broken pipe)" in caplog.text
+    log.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_requests_are_answered_while_standard_output_is_not_read(tmp_path):
+    with start_server(None, "--audit-log", "-") as server:
+        ann = client(server.url)
+        for _ in range(600):
+            ann.list_tables()
+        assert server.process.stdout is not None
+        server.process.stdout.close()
+        assert server.stop() == 0
+
+
 def test_standard_output(tmp_path):
     with start_server(None, "--audit-log", "-") as server:
         client(server.url).list_tables()

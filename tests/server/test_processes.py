@@ -341,6 +341,11 @@ def test_users_are_read_again_by_all_fronts(tmp_path: Path) -> None:
         wait_until(lambda: log.read_text().count("the credentials were read again") == 2)
         assert [status_for(each, ANN) for each in connections] == [400, 400]
         assert [status_for(each, BOB) for each in connections] == [200, 200]
+        users.unlink()
+        os.mkfifo(users)  # opening it would wait for its writer
+        server.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: log.read_text().count(f"{users} is a pipe, not a regular file") == 2)
+        assert [status_for(each, BOB) for each in connections] == [200, 200]
         assert server.stop() == 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import os
 import signal
 import socket
 import ssl
@@ -206,6 +207,11 @@ def test_a_new_pair_is_taken_on_a_signal_and_a_broken_one_is_not(tmp_path):
         put(two[0], one[1])
         reloaded("the certificate stays as it is")
         assert served_name(server.url, one[0], two[0]) == "one"
+        key.unlink()
+        os.mkfifo(key)  # opening it would wait for its writer
+        reloaded(f"the certificate stays as it is: {key} is a pipe")
+        assert served_name(server.url, one[0], two[0]) == "one"
+        key.unlink()
         put(*two)
         reloaded("the certificate was read again")
         assert served_name(server.url, one[0], two[0]) == "two"

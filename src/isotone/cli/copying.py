@@ -14,14 +14,12 @@ from isotone.cli.database import ADDRESSES, check_exists
 from isotone.cli.jobs import add_result_arguments, add_state_arguments, interrupted, running_job
 from isotone.cli.program import Command, print_error
 from isotone.cli.progress import ProgressOutput, progress_output
-from isotone.error_text import error_text
-from isotone.errors import IsotoneError, UsageError
+from isotone.errors import UsageError
 from isotone.text_table import pluralized, printable
 from isotone.values.notation import item_text, value_text
 from isotone.values.types import AttributeValue
 
 _NOT_EQUAL: Final = 1
-_NOT_COMPARED: Final = 2
 _WIDEST: Final = 60  # characters of a value that are shown
 _CAUGHT_UP: Final = "caught up"
 _STATES: Final = {"copy": "copying", "follow": "following", "compare": "comparing"}
@@ -249,11 +247,7 @@ def _confirm_no_writers(arguments: argparse.Namespace) -> None:
 
 
 def _diff(arguments: argparse.Namespace) -> int:
-    try:
-        report = _compare(arguments)
-    except IsotoneError as error:
-        print_error(error_text(error))
-        return _NOT_COMPARED
+    report = _compare(arguments)
     if arguments.json:
         print(_json_of_diff(report))
     elif not arguments.quiet:

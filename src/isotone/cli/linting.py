@@ -17,12 +17,10 @@ from isotone.advisor.lint.settings import configured, selected
 from isotone.backends.addresses import is_remote
 from isotone.cli import modules
 from isotone.cli.database import connect
-from isotone.cli.program import Command, print_error
-from isotone.error_text import error_text
-from isotone.errors import IsotoneError, UsageError
+from isotone.cli.program import Command
+from isotone.errors import UsageError
 
 _FOUND: Final = 1
-_COULD_NOT_RUN: Final = 2
 _SAMPLE: Final = 10_000
 _FORMS: Final[dict[str, Callable[[LintReport], str]]] = {
     "text": LintReport.text,
@@ -52,14 +50,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    try:
-        if arguments.explain:
-            print("\n\n".join(RULES[code].text() for code in sorted(codes_of(arguments.explain))))
-            return 0
-        report = _report(arguments)
-    except IsotoneError as error:
-        print_error(error_text(error))
-        return _COULD_NOT_RUN
+    if arguments.explain:
+        print("\n\n".join(RULES[code].text() for code in sorted(codes_of(arguments.explain))))
+        return 0
+    report = _report(arguments)
     print(_FORMS[arguments.format](report))
     return _FOUND if report.findings else 0
 

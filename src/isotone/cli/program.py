@@ -40,12 +40,14 @@ class Command(NamedTuple):
 class CommandEntry(NamedTuple):
     """A line of `isotone --help`, and the module of the command.
 
-    `opens`: the command's first argument is FILE_OR_URL; in the shell it is left out.
+    `opens`: the command's first argument is FILE_OR_URL; in the shell it is left out. `failure` is its exit code for a
+    failure: 2, where 1 says that something was found.
     """
 
     module: str
     summary: str
     opens: bool = False
+    failure: int = 1
 
 
 COMMANDS: Final = {
@@ -72,14 +74,18 @@ COMMANDS: Final = {
     "workbench": CommandEntry("workbench", "show and edit tables in the browser", opens=True),
     "shell": CommandEntry("shell", "type these commands at a prompt"),
     "worker": CommandEntry("worker", "call handlers with each change of a table"),
-    "lint": CommandEntry("linting", "find what will hurt in a model or a table"),
-    "verify": CommandEntry("verifying", "find items that are not what a program would write"),
-    "rewrite": CommandEntry("rewriting", "bring items to what a program writes now"),
+    "lint": CommandEntry("linting", "find what will hurt in a model or a table", failure=2),
+    "verify": CommandEntry(
+        "verifying", "find items that are not what a program would write", failure=2
+    ),
+    "rewrite": CommandEntry("rewriting", "bring items to what a program writes now", failure=2),
     "simulate": CommandEntry("simulating", "forecast load, hot keys and cost of a workload"),
     "copy": CommandEntry(
         "copying", "copy tables from one engine to another, also while they change"
     ),
-    "diff": CommandEntry("copying", "compare tables of two engines, and show what differs"),
+    "diff": CommandEntry(
+        "copying", "compare tables of two engines, and show what differs", failure=2
+    ),
     "export": CommandEntry("item_files", "write a table's items to a file or a folder"),
     "import": CommandEntry("item_files", "write the items of a file or a folder into a table"),
     "backup": CommandEntry("backups", "copy a file while it is in use"),
@@ -119,7 +125,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     name = "version" if words[0] in ("--version", "-V") else words[0]
     if name not in COMMANDS:
         return _unknown(name)
-    return _guarded(lambda: _run(name, words[1:]))
+    return _guarded(lambda: _run(name, words[1:]), COMMANDS[name].failure)
 
 
 def _print_overview() -> int:
@@ -195,7 +201,7 @@ def _run(name: str, words: list[str]) -> int:
         return command.run(arguments)
 
 
-def _guarded(action: Callable[[], int]) -> int:
+def _guarded(action: Callable[[], int], failure: int = 1) -> int:
     try:
         try:
             code = action()
@@ -219,7 +225,7 @@ def _guarded(action: Callable[[], int]) -> int:
         sys.stdout.flush()
     except OSError:
         _discard(sys.stdout)
-    return 1
+    return failure
 
 
 def _replace_closed_streams() -> None:

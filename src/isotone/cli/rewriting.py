@@ -15,14 +15,12 @@ from isotone.cli import modules
 from isotone.cli.database import ADDRESSES, check_exists
 from isotone.cli.program import INTERRUPTED, Command, print_error
 from isotone.cli.progress import ProgressOutput, add_progress_argument, progress_output
-from isotone.error_text import error_text
-from isotone.errors import IsotoneError, UsageError
+from isotone.errors import UsageError
 
 if TYPE_CHECKING:
     from isotone import Rewritten, Store, Undone
 
 _LEFT: Final = 1  # the exit code if some items could not be rewritten
-_NOT_REWRITTEN: Final = 2  # the exit code for a wrong command line, or a table that cannot be read
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,11 +46,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    try:
-        return _undo(arguments) if arguments.undo else _rewrite(arguments)
-    except IsotoneError as error:
-        print_error(error_text(error))
-        return _NOT_REWRITTEN
+    return _undo(arguments) if arguments.undo else _rewrite(arguments)
 
 
 def _rewrite(arguments: argparse.Namespace) -> int:

@@ -2,6 +2,9 @@
 
 A line is a command of `isotone` without its FILE_OR_URL. Two words exist only here: `use TABLE`, after
 which a command without a table's name means that one, and `exit`. Lines may also come from a pipe.
+
+A SQL statement may have several lines: it must never run without the conditions that its later lines add. `;` ends it,
+an empty line, the next command, or the end of a pipe. At a prompt a SELECT ends with its line, as it changes nothing.
 """
 
 from __future__ import annotations
@@ -28,14 +31,17 @@ _BARE_JSON: Final = re.compile(r"""(?P<words>[^'"#{\[]*\s)(?P<json>[{\[].*[}\]])
 _BARE_SQL: Final = re.compile(
     r"\s*(SELECT\s|INSERT\s+INTO\s|UPDATE\s|FROM\s|DELETE\s+FROM\s).*", re.IGNORECASE | re.DOTALL
 )
+_SQL_WRITE: Final = re.compile(r"\s*(INSERT|UPDATE|FROM|DELETE)\s", re.IGNORECASE)
 _PROMPT: Final = "isotone> "
+_PROMPT_WITHIN: Final = "   ...> "
 _HISTORY: Final = 1000
 _LEAVE: Final = frozenset({"exit", "quit", "\\q"})
 # `create` names a table that does not exist yet.
 _TABLELESS: Final = frozenset({"tables", "call", "create", "sql"})
 _HELP: Final = """\
   use TABLE   the table of the commands that follow without one
-  SELECT …    a SQL statement (also INSERT, UPDATE, DELETE FROM), as with the command sql
+  SELECT …    a SQL statement (also INSERT, UPDATE, DELETE FROM), as with the command sql;
+              one that writes ends with ; or an empty line
   help        this; COMMAND --help explains a command
   exit        leave (also Ctrl-D)
 """
@@ -57,7 +63,7 @@ def _run(arguments: argparse.Namespace) -> int:
         if sys.stdin.isatty():
             print(f"{arguments.source}: help lists the commands, exit leaves")
             with _line_editing(shell.complete):
-                return shell.run(_typed_lines())
+                return shell.run(_typed_lines(shell), is_typed=True)
         return shell.run(line.rstrip("\n") for line in sys.stdin)
 
 
@@ -67,15 +73,57 @@ class Shell:
     def __init__(self, connection: Backend) -> None:
         self._connection = connection
         self._table: str | None = None
+        self._statement = ""  # the lines so far of a statement that goes on
 
-    def run(self, lines: Iterator[str]) -> int:
-        """Run lines until the end or `exit`; returns 1 if any line failed."""
+    @property
+    def is_within_statement(self) -> bool:
+        """Whether a statement was begun that no line has ended."""
+        return bool(self._statement)
+
+    def drop_statement(self) -> None:
+        """Forget the lines of a statement that goes on."""
+        self._statement = ""
+
+    def run(self, lines: Iterator[str], *, is_typed: bool = False) -> int:
+        """Run lines until the end or `exit`; returns 1 if any line failed. `is_typed`: a person waits for each result."""
         failed = False
         for line in lines:
-            if line.strip() in _LEAVE:
+            for command in self._ended_by(line, is_typed=is_typed):
+                failed = not self.run_line(command) or failed
+            if line.strip() in _LEAVE and not self._statement:
                 break
-            failed = not self.run_line(line) or failed
+        if self._statement:
+            failed = not self.run_line(self._statement) or failed
         return int(failed)
+
+    def _ended_by(self, line: str, *, is_typed: bool) -> Iterator[str]:
+        """The commands and statements that this line ends."""
+        if self._statement and line.strip() and not self._begins(line):
+            self._statement += f"\n{line}"
+        else:
+            if self._statement:
+                yield self._taken()
+            if not _BARE_SQL.fullmatch(line):
+                if line.strip() not in _LEAVE:
+                    yield line
+                return
+            self._statement = line
+        is_read = not _SQL_WRITE.match(self._statement)
+        if self._statement.rstrip().endswith(";") or (is_typed and is_read):
+            yield self._taken()
+
+    def _begins(self, line: str) -> bool:
+        """Whether a line begins a command or a statement, and so cannot continue one."""
+        word = line.split(maxsplit=1)[0]
+        if word.startswith("#"):
+            return True
+        return word in {*self._commands(), "use", "help", *_LEAVE} or bool(
+            _BARE_SQL.fullmatch(line)
+        )
+
+    def _taken(self) -> str:
+        statement, self._statement = self._statement, ""
+        return statement
 
     def run_line(self, line: str) -> bool:
         """Run one line; returns whether it succeeded. Errors are printed, not raised."""
@@ -154,15 +202,17 @@ def split_line(line: str) -> list[str]:
         raise UsageError(f"{error}: {line.strip()}") from None
 
 
-def _typed_lines() -> Iterator[str]:
+def _typed_lines(shell: Shell) -> Iterator[str]:
     while True:
         try:
-            yield input(_PROMPT)
+            yield input(_PROMPT_WITHIN if shell.is_within_statement else _PROMPT)
         except EOFError:
             print()
+            shell.drop_statement()  # it may lack its conditions
             return
         except KeyboardInterrupt:
             print()  # Ctrl-C at the prompt drops the line, as shells do
+            shell.drop_statement()
 
 
 @contextlib.contextmanager

@@ -14,7 +14,6 @@ from isotone.cli import modules
 from isotone.cli.database import ADDRESSES
 from isotone.cli.program import INTERRUPTED, Command, print_error
 from isotone.cli.progress import ProgressOutput, add_progress_argument, progress_output
-from isotone.error_text import error_text
 from isotone.errors import IsotoneError
 from isotone.output_paths import check_outputs
 from isotone.tables.job_state import JobState, address_text, state_output
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from isotone import Verification
 
 _FOUND: Final = 1
-_NOT_VERIFIED: Final = 2  # the exit code for a wrong command line, or a table that cannot be read
 _SAVE_EVERY: Final = 5.0  # seconds between two saves
 _ENTRY: Final = "verification"
 
@@ -70,14 +68,6 @@ def _kinds(text: str) -> frozenset[str]:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    try:
-        return _verify(arguments)
-    except IsotoneError as error:
-        print_error(error_text(error))
-        return _NOT_VERIFIED
-
-
-def _verify(arguments: argparse.Namespace) -> int:
     check_outputs(
         state_output(arguments.resume, option="--resume"),
         inputs={"ADDRESS": file_of(arguments.address)},

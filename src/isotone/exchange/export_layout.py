@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from isotone.exchange.objects import one_part_etag
+from isotone.exchange.objects import Bucket, ObjectStore, one_part_etag
 
 ExportFormat = Literal["DYNAMODB_JSON", "ION"]
 
@@ -72,6 +72,25 @@ class ExportLayout(NamedTuple):
     def _root(self) -> str:
         prefix = self.prefix.rstrip("/")
         return f"{prefix}/{ROOT}" if prefix else ROOT
+
+
+def write_manifests(
+    objects: ObjectStore,
+    bucket: Bucket,
+    manifests: Iterable[tuple[str, bytes]],
+    files: Iterable[ExportedFile],
+) -> None:
+    """Write the manifests of an export whose data files are all there; raises `ObjectStoreError` if one is not.
+
+    An export has manifests only if it is whole, and its folder may be moved away between any two of them.
+    """
+    data: dict[str, bytes | None] = {file.key: file.md5 for file in files}
+    objects.check_kept(bucket, data)
+    written = dict.fromkeys(data)
+    for key, content in manifests:
+        objects.put(bucket, key, content)
+        written[key] = hashlib.md5(content, usedforsecurity=False).digest()
+        objects.check_kept(bucket, written)
 
 
 def _file_entry(file: ExportedFile) -> dict[str, Any]:

@@ -12,7 +12,10 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Protocol, cast
+
+if TYPE_CHECKING:
+    from io import BufferedReader
 
 _UNFINISHED: Final = ".isotone-part"
 
@@ -71,6 +74,9 @@ class ObjectStore(Protocol):
     def put(self, bucket: Bucket, key: str, content: bytes) -> str:
         """Store an object, replacing any with the same key; returns its ETag. It is durable when this returns."""
 
+    def check_kept(self, bucket: Bucket, md5s: Mapping[str, bytes | None]) -> None:
+        """Raise `ObjectStoreError` if stored objects are not as they were, by their MD5; None: if they are not there."""
+
     def close(self) -> None:
         """Make requests of other threads end."""
 
@@ -124,6 +130,19 @@ class Folder:
             raise _failure(error, path) from error
         return one_part_etag(hashlib.md5(content, usedforsecurity=False).digest())
 
+    def check_kept(self, bucket: Bucket, md5s: Mapping[str, bytes | None]) -> None:
+        for key, md5 in md5s.items():
+            path = self._path(bucket, key)
+            try:
+                with cast("BufferedReader", self.open(bucket, key)) as file:
+                    is_same = md5 is None or hashlib.file_digest(file, _md5).digest() == md5
+            except (ObjectStoreError, OSError):
+                is_same = False
+            if not is_same:
+                raise ObjectStoreError(
+                    "S3Failure", f"{path} was deleted, replaced or changed after it was written"
+                )
+
     def close(self) -> None:
         """Do nothing: no request of a folder waits."""
 
@@ -133,6 +152,10 @@ class Folder:
                 "S3InvalidKey", f"The key {key!r} leaves its bucket: write it without '..'"
             )
         return self.root / bucket.name / key.lstrip("/")
+
+
+def _md5() -> Any:
+    return hashlib.md5(usedforsecurity=False)
 
 
 def one_part_etag(md5: bytes) -> str:

@@ -11,7 +11,8 @@ restores anything, because a rewrite that continued there would skip the restore
 
     {"table": "shop", "items": [], "position": {"PK": {"S": "_rewriting#Order"}, …}, "sum": 1127433041}
 
-A damaged line ends an undo with its number. Lines of earlier versions have no sum.
+A damaged line ends an undo with its number. It may be taken out by hand, and its items then stay as they are: so each
+line stands for itself, and a line that is missing is not noticed. Lines of earlier versions have no sum.
 """
 
 from __future__ import annotations

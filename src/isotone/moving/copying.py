@@ -14,6 +14,7 @@ A live copy notes the position of the source's stream first, copies, and then ap
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +31,7 @@ from isotone.backends.addresses import file_of
 from isotone.backends.engines import ENGINES
 from isotone.backends.interface import Backend, Capabilities
 from isotone.backends.opening import Target
-from isotone.errors import Unsupported, UsageError
+from isotone.errors import StorageError, Unsupported, UsageError
 from isotone.moving.comparing import TableDifference, compare_table
 from isotone.moving.endpoints import opened
 from isotone.moving.following import Follower, StreamPosition, note_position
@@ -213,6 +214,7 @@ class _Job:
         self.reading = self.writing = Pace()
         self.stop = threading.Event()
         self.report: Report = silent
+        self.source_file: tuple[Path, os.stat_result] | None = None
 
 
 @contextmanager
@@ -237,7 +239,26 @@ def _job_between(
         job.source_has_stream = engines[0].streams
         job.stream_lag = engines[0].stream_lag
         job.reads_at_amazon, job.writes_at_amazon = is_amazon
+        path = file_of(source)
+        if path is not None:
+            job.source_file = Path(path).absolute(), Path(path).stat()
         yield job
+
+
+def _check_source(job: _Job) -> None:
+    """Raise `StorageError` if another file, or none, has the name of the source: what is open gets no more changes."""
+    if job.source_file is None:
+        return
+    path, begun = job.source_file
+    try:
+        is_same = os.path.samestat(begun, path.stat())
+    except OSError:
+        is_same = False
+    if not is_same:
+        raise StorageError(
+            f"{path} was deleted, moved or replaced while its changes were followed, so the target has not what is in it: "
+            "give the same command again"
+        )
 
 
 def _named(source: Backend, tables: Tables | None) -> dict[str, str]:
@@ -335,6 +356,7 @@ def _follow(
                 applied = 0
                 for each, follower in zip(copies, followers, strict=True):
                     applied += follower.step()
+                    _check_source(job)  # before anybody reads that there is no lag
                     job.report(each.meter.progress())
                 if is_enough():
                     return

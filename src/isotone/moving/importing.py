@@ -324,6 +324,7 @@ class _Import:
         bad.open(self._entry.bad_size, self._entry.bad_sum)
         try:
             self._import(rows, bad, report)
+            rows.check_unchanged()
             if not self._entry.bad:
                 self._need_table()  # even if the input has no rows
             is_complete = True

@@ -92,6 +92,9 @@ class Input(Protocol):
     def fingerprint(self) -> str:
         """Identifies the input that a position belongs to. Empty for standard input."""
 
+    def check_unchanged(self) -> None:
+        """Raise `UsageError` if a file was changed while it was read: its rows are of no single content."""
+
     def close(self) -> None:
         """Close it."""
 
@@ -154,8 +157,10 @@ class FileInput:
             raise UsageError("types are those of CSV columns; other formats have their own")
         if kind.form == "parquet":
             self._records = ParquetInput(place)
+            self._begun = self._state()
             return
         content = self._opened(kind.compression)
+        self._begun = self._state()
         try:
             self._records = (
                 ChangeFile(content, "ION" if kind.form == "ion" else "DYNAMODB_JSON")
@@ -257,6 +262,20 @@ class FileInput:
     def fingerprint(self) -> str:
         return "" if fspath(self._place) == STANDARD else _stamp(Path(self._place))
 
+    def _state(self) -> tuple[int, int]:
+        """The size of the file that is open, and the time of its last change."""
+        if fspath(self._place) == STANDARD:
+            return 0, 0
+        found = Path(self._place).stat() if self._raw is None else os.fstat(self._raw.fileno())
+        return found.st_size, found.st_mtime_ns
+
+    def check_unchanged(self) -> None:
+        if self._state() != self._begun:
+            raise UsageError(
+                f"{fspath(self._place)} was changed while it was read, so what was imported may be a part of it, or a mix: "
+                "give the same command again"
+            )
+
     def close(self) -> None:
         if fspath(self._place) != STANDARD:
             self._records.close()
@@ -273,6 +292,9 @@ class _Counted:
         content = self._file.read(size)
         self.count += len(content)
         return content
+
+    def fileno(self) -> int:
+        return self._file.fileno()
 
     def close(self) -> None:
         self._file.close()
@@ -349,6 +371,7 @@ class FolderInput:
         )
         self._number = 0
         self._current: FileInput | None = None
+        self._changed: UsageError | None = None  # the first file that was changed while it was read
 
     @property
     def ended(self) -> bool:
@@ -371,10 +394,21 @@ class FolderInput:
             self._current = self._open(file)
         rows = self._current.read(most)
         if self._current.ended:
+            self._check_current(self._current)
             self._current.close()
             self._current = None
             self._number += 1
         return rows
+
+    def _check_current(self, file: FileInput) -> None:
+        try:
+            file.check_unchanged()
+        except UsageError as error:
+            self._changed = self._changed or error
+
+    def check_unchanged(self) -> None:
+        if self._changed is not None:
+            raise self._changed
 
     @property
     def share(self) -> float | None:

@@ -17,7 +17,8 @@ import hashlib
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from os import fspath
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol
@@ -27,7 +28,13 @@ import msgspec
 from isotone.crc import crc32
 from isotone.errors import StorageError, UsageError
 from isotone.exchange.compression import Compression, compressor
-from isotone.exchange.export_layout import ExportedFile, ExportFormat, ExportLayout, summary_of
+from isotone.exchange.export_layout import (
+    ExportedFile,
+    ExportFormat,
+    ExportLayout,
+    summary_of,
+    write_manifests,
+)
 from isotone.exchange.objects import Bucket, Folder, ObjectStoreError
 from isotone.file_lock import check_in_place, open_locked
 from isotone.moving.file_names import Place
@@ -223,15 +230,26 @@ class FolderOutput:
     def begin(self, saved: Any) -> bool:
         if saved is not None:
             self._saved = msgspec.convert(saved, _SavedFolder)
-            if all((self._folder / key).exists() for key, _, _ in self._saved.files):
+            files: dict[str, bytes | None] = {
+                key: bytes.fromhex(md5) for key, _, md5 in self._saved.files
+            }
+            with suppress(
+                ObjectStoreError
+            ):  # the folder was changed or moved: all files are written again
+                self._objects.check_kept(self._bucket, files)
                 return True
         self._saved = _SavedFolder(self._saved.id, self._saved.started)
         self._put(self._layout.key("_started"), b"")
         return False
 
     def _put(self, key: str, content: bytes) -> None:
-        try:
+        with self._failures_named():
             self._objects.put(self._bucket, key, content)
+
+    @contextmanager
+    def _failures_named(self) -> Iterator[None]:
+        try:
+            yield
         except ObjectStoreError as error:
             raise StorageError(
                 f"the export stopped: {error}; the same call continues it when that is mended"
@@ -288,8 +306,9 @@ class FolderOutput:
             size=saved.size,
             request={},
         )
-        for key, content in layout.manifests(files, summary):
-            self._put(key, content)
+        with self._failures_named():
+            manifests = layout.manifests(files, summary)
+            write_manifests(self._objects, self._bucket, manifests, files)
 
     def close(self) -> None:
         """Do nothing: no file is open."""

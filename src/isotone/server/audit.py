@@ -6,6 +6,8 @@
 A line has no secrets and no values of items. Of an error it has only the name, because messages quote values. The line is
 written when the request is answered. If the file cannot be written (the disk is full), the request is answered all the same,
 and the line goes to the server's own log as an error. If the file was deleted, a new one is created.
+
+The reader of a pipe may not read. The server waits for it once, half a second, and not again before it reads.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ import errno
 import logging
 import mmap
 import os
+import select
+import stat
 import time
 from collections.abc import Sequence
 from os import PathLike
@@ -38,6 +42,8 @@ from isotone.output_paths import OutputPath, check_output
 
 STANDARD_OUTPUT: Final = "-"
 _LONGEST: Final = 256  # characters of a text that a client chose
+_WAIT: Final = 500  # milliseconds for the reader of a pipe
+_AT_ONCE: Final = 4096  # bytes that a pipe takes without blocking, if it takes any
 _REFUSALS: Final = (
     AccessDeniedException,
     ExpiredTokenException,
@@ -109,7 +115,8 @@ class AuditLog:
     def __init__(self, target: str | PathLike[str], clock: Clock) -> None:
         self._target = target
         self._clock = clock
-        self._file = self._opened()
+        self._is_stalled = False  # whether the reader of a pipe was waited for in vain
+        self._use(self._opened())
         self._torn = TornLine()
         self._torn.is_there = self._ends_within_a_line()
         self._second = (-1, "")
@@ -118,7 +125,17 @@ class AuditLog:
         if self._target == STANDARD_OUTPUT:
             return os.dup(1)
         check_output(audit_output(self._target))
-        return os.open(self._target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0)
+        try:
+            return os.open(self._target, flags, 0o600)
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                raise OSError(errno.ENXIO, "no process reads this pipe") from None
+            raise
+
+    def _use(self, file: int) -> None:
+        self._file = file
+        self._may_block = hasattr(select, "poll") and not stat.S_ISREG(os.fstat(file).st_mode)
 
     def _ends_within_a_line(self) -> bool:
         """Whether the file's last line is incomplete, because an earlier process died or the disk was full."""
@@ -146,7 +163,7 @@ class AuditLog:
             log.error("the audit log stays where it is: %s", error)
             return
         os.close(self._file)
-        self._file = file
+        self._use(file)
         self._torn.is_there = self._ends_within_a_line()
 
     def _is_deleted(self) -> bool:
@@ -190,13 +207,35 @@ class AuditLog:
             if self._is_deleted():
                 raise OSError(errno.ENOENT, "the file was deleted")
             whole = b"\n" + line if self._torn.is_there else line
-            written = os.write(self._file, whole)
+            written = self._write(whole)
             self._torn.is_there = written < len(whole)
             reason = "only a part of it was written"
         except OSError as error:
             written, whole, reason = 0, line, str(error.strerror)
         if written < len(whole):
             log.error("the audit log cannot be written (%s): %s", reason, line.decode().rstrip())
+
+    def _write(self, line: bytes) -> int:
+        """Write a line; returns how many bytes were taken. Raises OSError if none was."""
+        if not self._may_block:
+            return os.write(self._file, line)
+        taken = 0
+        while taken < len(line):
+            try:
+                self._wait_for_reader()
+                taken += os.write(self._file, line[taken : taken + _AT_ONCE])
+            except OSError:
+                if not taken:
+                    raise
+                break
+        return taken
+
+    def _wait_for_reader(self) -> None:
+        poll = select.poll()
+        poll.register(self._file, select.POLLOUT)
+        self._is_stalled = not poll.poll(0 if self._is_stalled else _WAIT)
+        if self._is_stalled:
+            raise OSError(errno.EAGAIN, "its reader does not read")
 
 
 def tables_of(resources: Sequence[str]) -> list[str]:

@@ -27,7 +27,7 @@ from typing import Any, Final
 import apsw
 
 from isotone.errors import DamagedLog, StorageBusy, StorageCorrupt, StorageError, UsageError
-from isotone.output_paths import OutputPath, check_output, check_outputs
+from isotone.output_paths import OutputPath, check_output, check_outputs, is_write_protected
 from isotone.storage import log_check
 from isotone.storage.checksums import Sums
 from isotone.storage.file import (
@@ -143,6 +143,8 @@ def restore(
             raise UsageError(
                 f"{target} exists; --force (force=True) replaces its content with that of {backup}"
             )
+        if is_write_protected(target):
+            raise UsageError(f"{target} is read-only, and is not replaced; give another file")
         if not exists:
             _check_leftovers(target, force=force)
         _check_content(origin, backup)

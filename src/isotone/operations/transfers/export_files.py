@@ -21,7 +21,7 @@ from isotone.engine.layout import body_of, encode_item, item_of, size_of
 from isotone.engine.table_indexes import StoredTable
 from isotone.engine.transfers import DataFile, Export, TransferFailure
 from isotone.errors import SerializationException, ValidationException
-from isotone.exchange.export_layout import ExportedFile, ExportLayout, summary_of
+from isotone.exchange.export_layout import ExportedFile, ExportLayout, summary_of, write_manifests
 from isotone.exchange.item_files import Changed, ion_change, ion_line, json_change, json_line
 from isotone.exchange.objects import ObjectStore, ObjectStoreError, bucket_of
 from isotone.expressions import CompiledProjection
@@ -280,5 +280,4 @@ def _write_manifest(engine: Engine, objects: ObjectStore, export: Export) -> Non
         request=export.request,
     )
     files = [ExportedFile(file.key, file.items, file.md5, file.etag) for file in export.files]
-    for key, content in layout.manifests(files, summary):
-        objects.put(bucket, key, content)
+    write_manifests(objects, bucket, layout.manifests(files, summary), files)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import io
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, Final, cast
 from weakref import WeakKeyDictionary
@@ -156,6 +156,10 @@ class _InTurn:
     def put(self, bucket: Bucket, key: str, content: bytes) -> str:
         with self.waiting():
             return self._objects.put(bucket, key, content)
+
+    def check_kept(self, bucket: Bucket, md5s: Mapping[str, bytes | None]) -> None:
+        with self.waiting():
+            self._objects.check_kept(bucket, md5s)
 
     def close(self) -> None:
         self._objects.close()
