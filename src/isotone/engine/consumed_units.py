@@ -36,8 +36,8 @@ class Units:
     __slots__ = ("read_units", "write_units")
 
     def __init__(self) -> None:
-        self.read_units = 0.0
-        self.write_units = 0.0
+        self.read_units: float = 0.0
+        self.write_units: float = 0.0
 
     def absorb(self, other: Units) -> None:
         self.add(other.read_units, other.write_units)
@@ -68,7 +68,8 @@ class TableUnits(Units):
     def write(self, old_size: int, new_size: int, factor: int = 1) -> None:
         """Count a write of an item, by the larger of its old and new sizes."""
         size = old_size if old_size > new_size else new_size
-        self.write_units += factor if size <= _WRITE_UNIT else write_units(size) * factor
+        units: Units = self
+        units.write_units += factor if size <= _WRITE_UNIT else write_units(size) * factor
 
     def write_entry(
         self,

@@ -60,7 +60,7 @@ from isotone.operations.permissions import RequiredPermission, accesses, has_pol
 from isotone.operations.request_decoding import convert, decode
 from isotone.values.plain_json import plain
 
-log = logging.getLogger("isotone")
+log: logging.Logger = logging.getLogger("isotone")
 
 
 _decode: Final = msgspec.json.Decoder().decode
@@ -99,7 +99,7 @@ class Api:
     __slots__ = ("engine",)
 
     def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+        self.engine: Engine = engine
         engine.home.before_commit = replication.deliver
 
     def send(self, operation: str, body: bytes) -> bytes:

@@ -66,7 +66,7 @@ _LARGE_GROUP: Final = (
     128 * 1024
 )  # bytes of the writes of a group, beyond which others are served before the next one
 
-log = logging.getLogger("isotone.server")
+log: logging.Logger = logging.getLogger("isotone.server")
 
 
 class Service(Protocol):

@@ -54,7 +54,7 @@ T = TypeVar("T")
 
 _AWS_CHUNKED: Final = b"aws-chunked"
 
-log = logging.getLogger("isotone.server")
+log: logging.Logger = logging.getLogger("isotone.server")
 
 
 class Authenticator:

@@ -46,7 +46,7 @@ _NICENESS: Final = 5  # a lane leaves the processor to the server and to other p
 _CHUNK: Final = 256 * 1024  # bytes that are received at once
 _REAP: Final = 1.0  # seconds between two looks for lanes that have ended
 
-log = logging.getLogger("isotone.server")
+log: logging.Logger = logging.getLogger("isotone.server")
 
 
 Consumed = list[tuple[str, str, str, float, float]]

@@ -32,7 +32,7 @@ _ATTEMPTS: Final = 2  # of a read whose lane dies
 _AFTER_FAILURE: Final = 5.0  # seconds until it is tried again to start a lane
 _consumed: Final = msgspec.msgpack.Decoder(Consumed).decode
 
-log = logging.getLogger("isotone.server")
+log: logging.Logger = logging.getLogger("isotone.server")
 
 Otherwise = Callable[[ServiceCall, Deliver], None]
 """Executes a call where no lane can be started."""
@@ -59,9 +59,9 @@ class _Task:
     __slots__ = ("attempts", "call", "deliver")
 
     def __init__(self, call: ServiceCall, deliver: Deliver) -> None:
-        self.call = call
-        self.deliver = deliver
-        self.attempts = 0
+        self.call: ServiceCall = call
+        self.deliver: Deliver = deliver
+        self.attempts: int = 0
 
 
 class Lanes:
@@ -180,10 +180,10 @@ class _Lane:
     def __init__(self, lanes: Lanes) -> None:
         self._lanes = lanes
         self._task: _Task | None = None
-        self.channel = Channel(self._told, self._lost)
+        self.channel: Channel = Channel(self._told, self._lost)
         self.process: int | None = None
         self.idle: asyncio.TimerHandle | None = None
-        self.is_closing = False
+        self.is_closing: bool = False
         self.opening: asyncio.Task[None] | None = None
 
     @property

@@ -47,7 +47,7 @@ SWITCH_INTERVAL: Final = (
 )
 _SPARE_FILES: Final = 64  # file descriptors reserved for the database
 
-log = logging.getLogger("isotone.server")
+log: logging.Logger = logging.getLogger("isotone.server")
 
 
 class ServerOptions(TypedDict, total=False):

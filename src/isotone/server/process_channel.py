@@ -36,7 +36,7 @@ Take = Callable[[Outcome], object]
 Serve = Callable[["Channel", Request], object]
 """Executes a request of the other end, which is answered with `Channel.answer`, now or later."""
 
-log = logging.getLogger("isotone.server")
+log: logging.Logger = logging.getLogger("isotone.server")
 
 
 class Channel(asyncio.Protocol):
