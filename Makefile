@@ -17,7 +17,7 @@ SUITES := tests/attack tests/browser tests/crash tests/sdks \
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test matrix newest suites long check format lock files pictures docs-serve bench since oracle oracle-requests oracle-library redis crash attack clients browser workbench docs packages clean
+.PHONY: help demo test matrix lowest newest suites long check format lock files pictures docs-serve bench since oracle oracle-requests oracle-library redis crash attack clients browser workbench docs packages release clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,16 @@ matrix: ## run the tests on every supported Python that is installed, each in it
 	done; \
 	test -n "$(PYTHONS)" || { echo "no python3.11 or later is installed under such a name"; exit 1; }; \
 	test -z "$$failed" || { echo "the tests fail on$$failed"; exit 1; }
+
+lowest: ## test the wheel, installed with the lowest allowed version of each dependency, in .venv-lowest
+	rm -rf .venv-lowest build/lowest
+	$(PYTHON) -m venv .venv-lowest
+	mkdir -p build/lowest
+	.venv-lowest/bin/python -m tests.packaging.lowest > build/lowest/constraints.txt
+	.venv-lowest/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/lowest .
+	.venv-lowest/bin/pip install --quiet --disable-pip-version-check --constraint build/lowest/constraints.txt \
+		"$$(echo build/lowest/*.whl)[$(EXTRAS)]" pytest hypothesis
+	.venv-lowest/bin/python -m pytest --processes auto $(LOWEST_TESTS)
 
 newest: # print the newest supported Python that is installed
 	@echo $(lastword $(PYTHONS))
@@ -134,6 +144,9 @@ packages: ## build the wheel and the sdist into dist/, and check them as PyPI do
 	.venv-packages/bin/python -m build
 	.venv-packages/bin/twine check --strict dist/*
 	.venv-packages/bin/check-wheel-contents dist/*.whl
+
+release: $(READY) ## make a release up to the push: VERSION=0.2.0, and DRY=1 to try it and change nothing
+	$(BIN)/python -m tests.packaging.release $(VERSION) $(if $(DRY),--dry-run)
 
 lock: ## pin the development packages again
 	$(PYTHON) -m venv $(VENV)

@@ -188,7 +188,7 @@ class RelationalFollowers:
             self._sql: Any = importlib.import_module("sqlalchemy")
         except ModuleNotFoundError:
             raise UsageError(
-                "RelationalFollowers needs SQLAlchemy: pip install isotone[sqlalchemy]"
+                "RelationalFollowers needs SQLAlchemy: pip install 'isotone[sqlalchemy]'"
             ) from None
         self._engine = engine
         self._author = author
