@@ -9,6 +9,8 @@ PYTHONS ?= $(shell for minor in 11 12 13 14 15; do \
 		if $$python -c 'import ensurepip, venv' 2> /dev/null; then echo $$python; break; fi; \
 	done; done)
 READY  := $(VENV)/.ready
+# What make lowest runs: the layers that import packages of others.
+LOWEST_TESTS ?= tests/storage tests/codec tests/values tests/client tests/engine tests/server tests/testing tests/packaging/test_extras.py
 # Tests that start browsers, other clients and backends, and processes to kill. Their long forms have targets of their own.
 SUITES := tests/attack tests/browser tests/crash tests/sdks \
 	tests/examples/test_addresses.py tests/structures/test_sorted_set_redis.py
@@ -17,7 +19,7 @@ SUITES := tests/attack tests/browser tests/crash tests/sdks \
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test matrix lowest newest suites long check format lock files pictures docs-serve bench since oracle oracle-requests oracle-library redis crash attack clients browser workbench docs packages release clean
+.PHONY: help demo test matrix lowest newest suites long check format lock files pictures docs-serve bench since oracle oracle-requests oracle-library redis crash attack clients browser workbench docs packages image release clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,14 +45,14 @@ matrix: ## run the tests on every supported Python that is installed, each in it
 	test -n "$(PYTHONS)" || { echo "no python3.11 or later is installed under such a name"; exit 1; }; \
 	test -z "$$failed" || { echo "the tests fail on$$failed"; exit 1; }
 
-lowest: ## test the wheel, installed with the lowest allowed version of each dependency, in .venv-lowest
+lowest: ## test the wheel with the lowest allowed version of each dependency, in .venv-lowest
 	rm -rf .venv-lowest build/lowest
 	$(PYTHON) -m venv .venv-lowest
 	mkdir -p build/lowest
 	.venv-lowest/bin/python -m tests.packaging.lowest > build/lowest/constraints.txt
 	.venv-lowest/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/lowest .
 	.venv-lowest/bin/pip install --quiet --disable-pip-version-check --constraint build/lowest/constraints.txt \
-		"$$(echo build/lowest/*.whl)[$(EXTRAS)]" pytest hypothesis
+		"$$(echo build/lowest/*.whl)[$$(.venv-lowest/bin/python -m tests.packaging.lowest --extras)]" pytest hypothesis
 	.venv-lowest/bin/python -m pytest --processes auto $(LOWEST_TESTS)
 
 newest: # print the newest supported Python that is installed
@@ -136,14 +138,18 @@ docs: .venv-docs/.ready ## build the site into build/site; a dead link or anchor
 docs-serve: .venv-docs/.ready ## show the site at http://127.0.0.1:8001, built again when a page changes
 	.venv-docs/bin/python -m website.serve $(REPOSITORY)
 
-packages: ## build the wheel and the sdist into dist/, and check them as PyPI does
+packages: ## build the wheel and the sdist into dist/, and check them as PyPI does, and the manifests of Kubernetes
 	rm -rf dist
 	$(PYTHON) -m venv .venv-packages
-	.venv-packages/bin/pip install --quiet --disable-pip-version-check build twine check-wheel-contents validate-pyproject
+	.venv-packages/bin/pip install --quiet --disable-pip-version-check build twine check-wheel-contents kubernetes-validate validate-pyproject
 	.venv-packages/bin/validate-pyproject pyproject.toml
 	.venv-packages/bin/python -m build
 	.venv-packages/bin/twine check --strict dist/*
 	.venv-packages/bin/check-wheel-contents dist/*.whl
+	.venv-packages/bin/kubernetes-validate --strict --quiet deploy/kubernetes.yaml
+
+image: $(READY) ## build the container image and try it, without a hub (as root; apt-get install buildah debootstrap)
+	ISOTONE_IMAGE=1 $(BIN)/pytest -rs -s tests/packaging/test_image.py
 
 release: $(READY) ## make a release up to the push: VERSION=0.2.0, and DRY=1 to try it and change nothing
 	$(BIN)/python -m tests.packaging.release $(VERSION) $(if $(DRY),--dry-run)

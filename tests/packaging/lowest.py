@@ -1,8 +1,11 @@
-"""Prints the lowest version that pyproject.toml allows of each dependency and extra, as constraints for pip."""
+"""Prints the lowest version that pyproject.toml allows of each dependency and extra, as constraints for pip; or
+`--extras`, the names of all extras but that of developers.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -12,15 +15,22 @@ _BOUND = re.compile(r"^[\w.-]+(\[\w+\])?>=[\d.]+(; .*)?$")
 
 def lowest(project: str) -> list[str]:
     """`msgspec==0.19` for each `msgspec>=0.19`. The packages of developers are left out."""
-    about = tomllib.loads(project)["project"]
-    extras = {**about["optional-dependencies"]}
-    del extras["dev"]
-    needed = {*about["dependencies"], *(each for extra in extras.values() for each in extra)}
+    needed = {
+        *tomllib.loads(project)["project"]["dependencies"],
+        *(each for packages in extras(project).values() for each in packages),
+    }
     wrong = [each for each in needed if _BOUND.match(each) is None]
     if wrong:
         raise ValueError(f"give {wrong[0]!r} one lower bound, such as 'msgspec>=0.19'")
     return sorted(each.replace(">=", "==", 1) for each in needed)
 
 
+def extras(project: str) -> dict[str, list[str]]:
+    """The packages of each extra that is for users."""
+    found: dict[str, list[str]] = tomllib.loads(project)["project"]["optional-dependencies"]
+    return {name: packages for name, packages in found.items() if name != "dev"}
+
+
 if __name__ == "__main__":
-    print("\n".join(lowest(PROJECT.read_text(encoding="utf-8"))))
+    about = PROJECT.read_text(encoding="utf-8")
+    print(",".join(extras(about)) if "--extras" in sys.argv else "\n".join(lowest(about)))
