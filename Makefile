@@ -10,7 +10,7 @@ PYTHONS ?= $(shell for minor in 11 12 13 14 15; do \
 	done; done)
 READY  := $(VENV)/.ready
 # What make lowest runs: the layers that import packages of others.
-LOWEST_TESTS ?= tests/storage tests/codec tests/values tests/client tests/engine tests/server tests/testing tests/packaging/test_extras.py
+LOWEST_TESTS ?= tests/storage tests/codec tests/values tests/engine tests/server tests/testing tests/packaging/test_extras.py
 # Tests that start browsers, other clients and backends, and processes to kill. Their long forms have targets of their own.
 SUITES := tests/attack tests/browser tests/crash tests/sdks \
 	tests/examples/test_addresses.py tests/structures/test_sorted_set_redis.py
@@ -37,14 +37,17 @@ demo: $(READY) ## open the tour: sample tables and the workbench (PORT=8000)
 test: $(READY) ## run the tests
 	$(BIN)/pytest --processes auto $(SUITES:%=--ignore=%) --ignore=tests/typing
 
-matrix: ## run the tests on every supported Python that is installed, each in its own .venv-3.N
+matrix: ## run the tests on every supported Python that is installed, each in its own .venv-3.N; and make lowest on 3.11
 	@failed=; for python in $(PYTHONS); do \
 		echo "make test on $$python"; \
 		$(MAKE) --no-print-directory test PYTHON=$$python VENV=.venv-$${python##*python} || failed="$$failed $$python"; \
 	done; \
 	test -n "$(PYTHONS)" || { echo "no python3.11 or later is installed under such a name"; exit 1; }; \
+	case "$(firstword $(PYTHONS))" in *3.11) \
+		$(MAKE) --no-print-directory lowest PYTHON=$(firstword $(PYTHONS)) || failed="$$failed, lowest versions";; esac; \
 	test -z "$$failed" || { echo "the tests fail on$$failed"; exit 1; }
 
+# Old versions have wheels for the oldest Python alone.
 lowest: ## test the wheel with the lowest allowed version of each dependency, in .venv-lowest
 	rm -rf .venv-lowest build/lowest
 	$(PYTHON) -m venv .venv-lowest
@@ -52,8 +55,8 @@ lowest: ## test the wheel with the lowest allowed version of each dependency, in
 	.venv-lowest/bin/python -m tests.packaging.lowest > build/lowest/constraints.txt
 	.venv-lowest/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/lowest .
 	.venv-lowest/bin/pip install --quiet --disable-pip-version-check --constraint build/lowest/constraints.txt \
-		"$$(echo build/lowest/*.whl)[$$(.venv-lowest/bin/python -m tests.packaging.lowest --extras)]" pytest hypothesis
-	.venv-lowest/bin/python -m pytest --processes auto $(LOWEST_TESTS)
+		"$$(echo build/lowest/*.whl)[$$(.venv-lowest/bin/python -m tests.packaging.lowest --extras)]" pytest hypothesis pynamodb
+	.venv-lowest/bin/python -m pytest -W ignore --processes auto $(LOWEST_TESTS)
 
 newest: # print the newest supported Python that is installed
 	@echo $(lastword $(PYTHONS))
