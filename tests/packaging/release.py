@@ -46,7 +46,8 @@ store = isotone.connect("shop.db")
 store.create_tables(shop)
 store.put(Order(customer="ann", number=2))
 store.put(Order(customer="ann", number=1))
-assert [order.number for order in store.page(Order.primary("ann"))] == [1, 2]
+orders = store.page(Order.primary.where(Order.customer == "ann"))
+assert [order.number for order in orders] == [1, 2]
 """
 
 

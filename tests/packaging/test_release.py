@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -76,6 +78,11 @@ def test_changes_and_tags_are_refused(repository: Path) -> None:
     (repository / "new.py").touch()
     with pytest.raises(ReleaseRefused, match=r"commit these changes first:\n\?\? new\.py"):
         release.release(repository, "9.0.1", dry=True)
+
+
+def test_the_program_that_tries_a_wheel_runs(tmp_path: Path) -> None:
+    ran = subprocess.run([sys.executable, "-c", release.PROGRAM], cwd=tmp_path, check=False)
+    assert ran.returncode == 0
 
 
 def test_artefacts_that_differ_are_refused(tmp_path: Path) -> None:
