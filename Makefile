@@ -9,6 +9,8 @@ PYTHONS ?= $(shell for minor in 11 12 13 14 15; do \
 		if $$python -c 'import ensurepip, venv' 2> /dev/null; then echo $$python; break; fi; \
 	done; done)
 READY  := $(VENV)/.ready
+# What make lowest runs: the layers that import packages of others.
+LOWEST_TESTS ?= tests/storage tests/codec tests/values tests/engine tests/server tests/testing tests/packaging/test_extras.py
 # Tests that start browsers, other clients and backends, and processes to kill. Their long forms have targets of their own.
 SUITES := tests/attack tests/browser tests/crash tests/sdks \
 	tests/examples/test_addresses.py tests/structures/test_sorted_set_redis.py
@@ -21,7 +23,7 @@ TOOLS := $(wildcard tests/advisor tests/bench tests/cli tests/demo tests/docs te
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick matrix newest suites long check check-here check-win32 check-darwin check-typing format lock files pictures docs-serve bench since oracle oracle-requests oracle-library redis crash attack clients browser workbench docs packages clean
+.PHONY: help demo test quick matrix lowest newest suites long check check-here check-win32 check-darwin check-typing format lock files pictures docs-serve bench since oracle oracle-requests oracle-library redis crash attack clients browser workbench docs packages image release clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,13 +44,26 @@ test: $(READY) ## run the tests
 quick: $(READY) ## run the tests of the database and the library, without those of tools and pages
 	$(BIN)/pytest --processes auto $(SUITES:%=--ignore=%) $(TOOLS:%=--ignore=%) --ignore=tests/typing
 
-matrix: ## run the tests on every supported Python that is installed, each in its own .venv-3.N
+matrix: ## run the tests on every supported Python that is installed, each in its own .venv-3.N; and make lowest on 3.11
 	@failed=; for python in $(PYTHONS); do \
 		echo "make test on $$python"; \
 		$(MAKE) --no-print-directory test PYTHON=$$python VENV=.venv-$${python##*python} || failed="$$failed $$python"; \
 	done; \
 	test -n "$(PYTHONS)" || { echo "no python3.11 or later is installed under such a name"; exit 1; }; \
+	case "$(firstword $(PYTHONS))" in *3.11) \
+		$(MAKE) --no-print-directory lowest PYTHON=$(firstword $(PYTHONS)) || failed="$$failed, lowest versions";; esac; \
 	test -z "$$failed" || { echo "the tests fail on$$failed"; exit 1; }
+
+# Old versions have wheels for the oldest Python alone.
+lowest: ## test the wheel with the lowest allowed version of each dependency, in .venv-lowest
+	rm -rf .venv-lowest build/lowest
+	$(PYTHON) -m venv .venv-lowest
+	mkdir -p build/lowest
+	.venv-lowest/bin/python -m tests.packaging.lowest > build/lowest/constraints.txt
+	.venv-lowest/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/lowest .
+	.venv-lowest/bin/pip install --quiet --disable-pip-version-check --constraint build/lowest/constraints.txt \
+		"$$(echo build/lowest/*.whl)[$$(.venv-lowest/bin/python -m tests.packaging.lowest --extras)]" pytest hypothesis pynamodb
+	.venv-lowest/bin/python -m pytest -W ignore --processes auto $(LOWEST_TESTS)
 
 newest: # print the newest supported Python that is installed
 	@echo $(lastword $(PYTHONS))
@@ -139,14 +154,21 @@ docs: .venv-docs/.ready ## build the site into build/site; a dead link or anchor
 docs-serve: .venv-docs/.ready ## show the site at http://127.0.0.1:8001, built again when a page changes
 	.venv-docs/bin/python -m website.serve $(REPOSITORY)
 
-packages: ## build the wheel and the sdist into dist/, and check them as PyPI does
+packages: ## build the wheel and the sdist into dist/, and check them as PyPI does, and the manifests of Kubernetes
 	rm -rf dist
 	$(PYTHON) -m venv .venv-packages
-	.venv-packages/bin/pip install --quiet --disable-pip-version-check build twine check-wheel-contents validate-pyproject
+	.venv-packages/bin/pip install --quiet --disable-pip-version-check build twine check-wheel-contents kubernetes-validate validate-pyproject
 	.venv-packages/bin/validate-pyproject pyproject.toml
 	.venv-packages/bin/python -m build
 	.venv-packages/bin/twine check --strict dist/*
 	.venv-packages/bin/check-wheel-contents dist/*.whl
+	.venv-packages/bin/kubernetes-validate --strict --quiet deploy/kubernetes.yaml
+
+image: $(READY) ## build the container image and try it, without a hub (as root; apt-get install buildah debootstrap)
+	ISOTONE_IMAGE=1 $(BIN)/pytest -rs -s tests/packaging/test_image.py
+
+release: $(READY) ## make a release up to the push: VERSION=0.2.0, and DRY=1 to try it and change nothing
+	$(BIN)/python -m tests.packaging.release $(VERSION) $(if $(DRY),--dry-run)
 
 lock: ## pin the development packages again
 	$(PYTHON) -m venv $(VENV)

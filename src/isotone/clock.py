@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 
 class Clock(Protocol):
@@ -34,8 +34,8 @@ class SystemClock:
 
     __slots__ = ()
 
-    now = staticmethod(time.time)
-    monotonic = staticmethod(time.monotonic)
+    now: ClassVar[staticmethod[[], float]] = staticmethod(time.time)
+    monotonic: ClassVar[staticmethod[[], float]] = staticmethod(time.monotonic)
 
 
 class ManualClock:

@@ -19,7 +19,7 @@ from weakref import WeakSet
 EXIT_WAIT: Final = 1.0
 """Seconds that the interpreter waits at exit for all daemons together."""
 
-log = logging.getLogger("isotone")
+log: logging.Logger = logging.getLogger("isotone")
 
 
 class Daemon:
@@ -36,7 +36,7 @@ class Daemon:
     ) -> None:
         if sys.is_finalizing():  # the thread would never run, and start() would wait for it
             raise RuntimeError(f"the interpreter ends: the thread {name} cannot start")
-        self.end = end
+        self.end: Callable[[], object] = end
         self._target = target
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         _RUNNING.add(self)

@@ -72,6 +72,40 @@ def test_bash_completes_with_the_script(tmp_path, shop):
     )
 
 
+def test_fish_completes_with_the_script(tmp_path, shop):
+    script = 'isotone completion fish | source; complete -C "isotone describe shop.db "'
+    found = in_shell("fish", script, shop.parent).split()
+    assert found == list(candidates(["describe", str(shop), ""]))
+    script = 'isotone completion fish | source; complete -C "isotone serve --durability p"'
+    assert in_shell("fish", script, shop.parent).split() == ["process"]
+    script = 'isotone completion fish | source; complete -C "isotone query sho"'
+    assert in_shell("fish", script, shop.parent).split() == ["shop.db"]
+
+
+# Tab in a terminal prints what has become of the line.
+ZSH = r"""
+zmodload zsh/zpty
+zpty terminal 'TERM=dumb zsh -f -i'
+zpty -w terminal 'autoload -Uz compinit; compinit -u -D; source <(isotone completion zsh)'
+zpty -w terminal 'shown() { zle expand-or-complete; print -r -- "<$BUFFER>"; }; zle -N shown; bindkey "^I" shown'
+zpty -w terminal 'print REA""DY'
+zpty -r terminal line '*READY*'
+zpty -w -n terminal $'isotone WORDS\t'
+zpty -r terminal line '*<*>*'
+print -r -- "$line"
+"""
+
+
+def test_zsh_completes_with_the_script(tmp_path, shop):
+    (table,) = candidates(["describe", str(shop), ""])
+    for words, full in [
+        ("serve --durability p", "serve --durability process"),
+        (f"describe shop.db {table[:-1]}", f"describe shop.db {table}"),
+    ]:
+        found = in_shell("zsh", ZSH.replace("WORDS", words), shop.parent)
+        assert f"<isotone {full} >" in found
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_script_has_no_syntax_error(isotone, tmp_path, shell):
     script = isotone("completion", shell).out

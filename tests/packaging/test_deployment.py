@@ -74,3 +74,24 @@ def test_the_unit_is_protected() -> None:
         [*command, str(DEPLOY / "isotone.service")], capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stdout
+
+
+def test_the_workflows_are_sound() -> None:
+    program = shutil.which("actionlint")
+    if program is None:
+        pytest.skip("go install github.com/rhysd/actionlint/cmd/actionlint@latest")
+    workflows = sorted(map(str, (ROOT / ".github" / "workflows").glob("*.yml")))
+    assert workflows
+    ran = subprocess.run([program, *workflows], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout
+
+
+def test_kubernetes_knows_each_field_of_the_manifests(tmp_path: Path) -> None:
+    program = shutil.which("kubernetes-validate", path=ROOT / ".venv-packages" / "bin")
+    if program is None:
+        pytest.skip("make packages installs kubernetes-validate, and runs it")
+    command = [program, "--strict", "--quiet"]
+    assert subprocess.run([*command, DEPLOY / "kubernetes.yaml"], check=False).returncode == 0
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(text("kubernetes.yaml").replace("replicas:", "replica:"), encoding="utf-8")
+    assert subprocess.run([*command, wrong], check=False).returncode != 0

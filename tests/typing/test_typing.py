@@ -1,17 +1,19 @@
 """Wrong uses of the modelling library are type errors, line by line, and right ones are not. Pages are well typed.
 
 A line of `cases/` that ends in `# E: words` has to be refused by mypy with these words, and by pyright, and
-no other line may be. `# E(pyright)` marks what mypy does not see. pyright comes from npm into `.peers/`.
+no other line may be. `# E(pyright)` marks what mypy does not see. Every name of the package has a type that all type
+checkers infer alike. The package pyright fetches its program from npm when it first runs.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.docs.pages import PAGES, ROOT
@@ -48,19 +50,26 @@ def expected(checker: str) -> Places:
     return found
 
 
-def pyright() -> Places:
-    """What pyright says of the cases and the examples, by the project file beside this one."""
-    program = shutil.which("pyright", path=ROOT / ".peers/pyright/node_modules/.bin")
-    if program is None:
-        pytest.skip("pyright is not installed: npm install --prefix .peers/pyright pyright")
+def pyright(*options: str) -> Any:
+    """What pyright says, run with these options."""
+    # It takes the packages of the Python that it finds on the path.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     run = subprocess.run(
-        [program, "--project", str(HERE), "--outputjson", "--pythonpath", sys.executable],
+        [sys.executable, "-m", "pyright", "--outputjson", *options],
+        env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
         text=True,
         check=False,
     )
+    if not run.stdout.startswith("{"):
+        pytest.skip(f"pyright cannot run here: {run.stderr.strip()[-300:]}")
+    return json.loads(run.stdout)
+
+
+def refused_by_pyright() -> Places:
+    """What pyright refuses in the cases and the examples, by the project file beside this one."""
     found: Places = {}
-    for each in json.loads(run.stdout)["generalDiagnostics"]:
+    for each in pyright("--project", str(HERE))["generalDiagnostics"]:
         if each["severity"] == "error":
             place = Path(each["file"]).name, each["range"]["start"]["line"] + 1
             found[place] = f"{found.get(place, '')}{each['message']}\n"
@@ -85,7 +94,22 @@ def test_mypy_accepts_the_examples(findings: list[Finding]) -> None:
 
 
 def test_pyright_refuses_what_is_wrong_and_accepts_the_examples() -> None:
-    assert pyright().keys() == expected("pyright").keys()
+    assert refused_by_pyright().keys() == expected("pyright").keys()
+
+
+def test_every_name_has_a_type_that_checkers_infer_alike() -> None:
+    # The schemas of the demonstration declare keys as users do: `primary = Key(…)`.
+    found = pyright("--verifytypes", "isotone", "--ignoreexternal")["typeCompleteness"]["symbols"]
+    names = [each for each in found if not each["name"].startswith("isotone.demo.")]
+    assert {"isotone.Store", "isotone.testing.mock_dynamodb"} <= {each["name"] for each in names}
+    unclear = [each for each in names if not each["isTypeKnown"] or each["isTypeAmbiguous"]]
+    reasons = [
+        f"{each['name']}: {reason['message']}"
+        for each in unclear
+        for reason in each["diagnostics"]
+        if not reason["message"].startswith("No docstring")
+    ]
+    assert not unclear, "\n".join(reasons)
 
 
 def test_there_is_something_to_refuse() -> None:

@@ -206,7 +206,7 @@ class RequestDelivery:
         self._request = request
         self._attempts = attempts
         self._left = cluster.order()
-        self.node = self._left.pop(0)
+        self.node: NodeAddress = self._left.pop(0)
 
     def delay_after(self, error: ApiError | ConnectionFailed) -> float:
         """Seconds to wait before the request is sent to `node`, the next one. Raises the error if there is no retry."""

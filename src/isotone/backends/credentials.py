@@ -77,7 +77,7 @@ def for_amazon(profile: str | None = None) -> CredentialSource:
             "no AWS credentials were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, pass "
             "credentials=Credentials(…), or "
             + (
-                "install botocore (pip install isotone[boto3]), which reads profiles, roles and SSO"
+                "install botocore (pip install 'isotone[boto3]'), which reads profiles, roles and SSO"
                 if session is None
                 else "run `aws configure`"
             )
@@ -104,7 +104,7 @@ def botocore_session(profile: str | None) -> Any:
     except ImportError:
         if profile is not None:
             raise UsageError(
-                f"profile {profile!r} needs botocore: pip install isotone[boto3]"
+                f"profile {profile!r} needs botocore: pip install 'isotone[boto3]'"
             ) from None
         return None
     return botocore.session.Session(profile=profile)

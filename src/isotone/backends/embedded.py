@@ -67,7 +67,7 @@ _RETRY_INTERVAL = 1.0  # seconds before failed background work is retried
 _BUSY_INTERVAL = 0.05  # the same, after another process was writing
 _MAPPED = 32 << 20  # bytes of a file that is read once; more would make the process appear large
 
-log = logging.getLogger("isotone")
+log: logging.Logger = logging.getLogger("isotone")
 
 CheckProgress = file_check.CheckProgress
 

@@ -110,10 +110,10 @@ class HttpReply:
     def __init__(self) -> None:
         self._parser = httptools.HttpResponseParser(self)
         self._parts: list[bytes] = []
-        self.complete = False
+        self.complete: bool = False
         self.headers: dict[bytes, bytes] = {}
-        self.keep_alive = True
-        self.status = 0
+        self.keep_alive: bool = True
+        self.status: int = 0
 
     def feed(self, data: bytes) -> None:
         """Parse the next bytes; raises `ConnectionFailed` if they are not HTTP."""

@@ -45,7 +45,7 @@ class _Signer:
     ) -> None:
         self._credentials = credentials
         self._region = region
-        self.now = now
+        self.now: Callable[[], float] = now
         self._stamp: tuple[int, str] = (-1, "")
         self._derived: tuple[tuple[str, Credentials], bytes] | None = None
         self.skew: float = 0.0

@@ -34,7 +34,15 @@ _isotone() {
 compdef _isotone isotone
 """,
     "fish": """\
-complete -c isotone -a '(isotone completion words -- (commandline -opc)[2..] (commandline -ct) 2> /dev/null)'
+function __isotone_complete
+    set -l found (isotone completion words -- (commandline -opc)[2..] (commandline -ct) 2> /dev/null)
+    if set -q found[1]
+        printf '%s\\n' $found
+    else
+        __fish_complete_path (commandline -ct)
+    end
+end
+complete -c isotone -f -a '(__isotone_complete)'
 """,
 }
 _MAKES_ITS_TABLE: Final = "create"

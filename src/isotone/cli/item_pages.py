@@ -60,7 +60,8 @@ class ItemPages:
             self._request["ConsistentRead"] = True
         self._limit: int | None = None if arguments.all else arguments.limit
         self._has_filter = has_filter
-        self.shown = self.scanned = 0
+        self.shown: int = 0
+        self.scanned: int = 0
         self._more = False
         self.units: float | None = None  # DynamoDB Local does not report those of statements
 

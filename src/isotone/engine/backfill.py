@@ -39,7 +39,7 @@ from isotone.engine.table_schema import IndexOrVector, TableSchema
 from isotone.errors import IsotoneError
 from isotone.storage.sorting import KeyValue, NoRoomToSort, Sorter
 
-log = logging.getLogger("isotone")
+log: logging.Logger = logging.getLogger("isotone")
 
 FIRST_PART: Final = 1000  # items in the first part
 _GROWTH: Final = 4  # how much longer each part is than the one before

@@ -52,11 +52,11 @@ class TreeFindings:
 
     def __init__(self) -> None:
         self.problems: list[str] = []
-        self.is_whole = True
+        self.is_whole: bool = True
         self.first: bytes | None = None
         self.following: bytes | None = None
-        self.items = 0
-        self.size = 0
+        self.items: int = 0
+        self.size: int = 0
         self.entries: EntryDigests | None = None
         self.expected: dict[str, EntryDigests] = {}
 

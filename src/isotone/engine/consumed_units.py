@@ -48,8 +48,8 @@ class Units:
     __slots__ = ("read_units", "write_units")
 
     def __init__(self) -> None:
-        self.read_units = 0.0
-        self.write_units = 0.0
+        self.read_units: float = 0.0
+        self.write_units: float = 0.0
 
     def absorb(self, other: Units) -> None:
         self.add(other.read_units, other.write_units)
@@ -82,7 +82,8 @@ class TableUnits(Units):
         """Count a write of an item, by the larger of its old and new sizes."""
         size = old_size if old_size > new_size else new_size
         consumed = factor if size <= _WRITE_UNIT else write_units(size) * factor
-        self.write_units += consumed
+        units: Units = self
+        units.write_units += consumed
         spent.units += consumed
 
     def write_entry(

@@ -21,7 +21,7 @@ from isotone.errors import DamagedItem, MalformedKey, StorageCorrupt
 from isotone.values.attribute_validation import Item
 from isotone.values.size import item_size
 
-log = logging.getLogger("isotone")
+log: logging.Logger = logging.getLogger("isotone")
 
 
 _DAMAGED: Final = " is damaged: it is not as it was written"

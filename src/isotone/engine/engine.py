@@ -90,7 +90,7 @@ class Engine:
     ) -> None:
         self.store = store
         self.objects = objects
-        self.at_close = ExitStack()
+        self.at_close: ExitStack[bool | None] = ExitStack()
         self.clock: Clock = clock or SystemClock()
         self.region = region
         self.account = account
@@ -99,25 +99,25 @@ class Engine:
         self.file_waits: FileWaits = (
             FileWaits(self.lock, store) if home is None else home.file_waits
         )
-        self.home = home or self
+        self.home: Engine = home or self
         self.readers: Readers = Readers(self._open_reader) if home is None else home.readers
         self.regions: dict[str, Engine] = {} if home is None else home.regions
         self.before_commit: Callable[[Engine], object] | None = None
         self.has_undelivered = False
-        self.replication_lag = 0.0
+        self.replication_lag: float = 0.0
         self.replication_paused = False
-        self.outdated = False
+        self.outdated: bool = False
         self._is_calm = not store.needs_snapshots  # no other process has just committed
         self.skipped: set[tuple[str, bytes]] = set()  # damaged entries that the TTL sweep skips
         self._logged_damage: set[str] = set()
         if home is None:
             store.describe_damage = self._describe_damage
         _make_system_trees(store)
-        self.catalog = Catalog(store)
+        self.catalog: Catalog = Catalog(store)
         if home is not None and home.catalog.units is not None:
             self.catalog.count_units(True)
-        self.counts = TreeCounts(store)
-        self.vectors = VectorCache()
+        self.counts: TreeCounts = TreeCounts(store)
+        self.vectors: VectorCache = VectorCache()
         # by tree; None if stream lag is not measured
         self.watched_streams: dict[str, Watched] | None = (
             None if home is None or home.watched_streams is None else {}
@@ -131,8 +131,8 @@ class Engine:
         self.read_optimistically: OptimisticRead = (
             self._read_alone if store.exclusive else self._read_beside_writers
         )
-        self.writing = _Writing(self, synced=True)
-        self.writing_unsynced = _Writing(self, synced=False)
+        self.writing: _Writing = _Writing(self, synced=True)
+        self.writing_unsynced: _Writing = _Writing(self, synced=False)
         _OPEN.add(self)
         self.regions[region] = self  # last, because other threads can see it from here on
         self._open_stored_regions()
@@ -428,8 +428,8 @@ class FileWaits:
     """Waits without the engine's lock while another process holds the file's lock, and measures the wait."""
 
     def __init__(self, lock: Any, store: OrderedStore) -> None:
-        self.count = 0
-        self.seconds = 0.0
+        self.count: int = 0
+        self.seconds: float = 0.0
         self._lock = lock
         self._store = store
         self._thread = threading.local()

@@ -23,7 +23,7 @@ class EntryDigests:
     __slots__ = ("count", "sums")
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count: int = 0
         self.sums: dict[int, int] = {}
 
     def add(self, key: bytes, record: bytes) -> None:

@@ -67,18 +67,18 @@ class Keyspace:
     )
 
     def __init__(self, schema: KeySchema) -> None:
-        self.schema = schema
-        self.parts = schema.parts
-        self.partition_names = tuple(part.name for part in schema.partition)
-        self.sort_names = tuple(part.name for part in schema.sort)
-        self.names = self.partition_names + self.sort_names
-        self.length = len(self.names)
+        self.schema: KeySchema = schema
+        self.parts: tuple[KeyPart, ...] = schema.parts
+        self.partition_names: tuple[str, ...] = tuple(part.name for part in schema.partition)
+        self.sort_names: tuple[str, ...] = tuple(part.name for part in schema.sort)
+        self.names: tuple[str, ...] = self.partition_names + self.sort_names
+        self.length: int = len(self.names)
         self._partition = [_component(part, limits.PARTITION_KEY_SIZE) for part in schema.partition]
         self._sort = [_component(part, limits.SORT_KEY_SIZE) for part in schema.sort]
         self._components = self._partition + self._sort
         self._of_contents = [_OF_CONTENT[part.type] for part in schema.parts]
         is_simple = len(self._partition) == 1 and len(self._sort) < 2
-        self.is_text = is_simple and all(part.type == "S" for part in schema.parts)
+        self.is_text: bool = is_simple and all(part.type == "S" for part in schema.parts)
         self._text_names = self.names if self.is_text else ()
         self._text_sort = schema.sort[0].name if self.is_text and schema.sort else None
 

@@ -23,7 +23,7 @@ from isotone.storage.sorting import KeyValue, NoRoomToSort, Sorter
 from isotone.values.attribute_validation import Item
 from isotone.values.size import binary_size, number_size, text_size
 
-log = logging.getLogger("isotone")
+log: logging.Logger = logging.getLogger("isotone")
 
 
 @lru_cache(maxsize=1024)
@@ -65,10 +65,14 @@ class LoadedEntries:
         types: dict[str, str] = {}
         for keyspace in (table.keyspace, *(index.keyspace for index in table.secondary)):
             types |= {part.name: part.type for part in keyspace.parts}
-        self.optional = {n: kind for n, kind in types.items() if n not in table.key_names}
-        self.are_all = True
-        self.needs_items = not all(map(_can_be_made, table.indexes))
-        self.sorters = {index.tree: Sorter(len(table.indexes)) for index in table.indexes}
+        self.optional: dict[str, str] = {
+            n: kind for n, kind in types.items() if n not in table.key_names
+        }
+        self.are_all: bool = True
+        self.needs_items: bool = not all(map(_can_be_made, table.indexes))
+        self.sorters: dict[str, Sorter] = {
+            index.tree: Sorter(len(table.indexes)) for index in table.indexes
+        }
         self._indexes = table.indexes
         self._makers = () if self.needs_items else tuple(_Maker(i, types) for i in table.secondary)
         self._made: list[list[KeyValue]] = [[] for _ in table.indexes]

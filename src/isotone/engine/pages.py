@@ -21,6 +21,7 @@ from isotone.engine.engine import Engine
 from isotone.engine.layout import (
     SIZE_BYTES,
     Bounds,
+    Keyspace,
     body_of,
     encode_item,
     item_of,
@@ -51,13 +52,13 @@ class OrderedSource:
     def __init__(
         self, engine: Engine, table: StoredTable, index: SecondaryIndex | None = None
     ) -> None:
-        self.engine = engine
-        self.table = table
-        self.index = index
+        self.engine: Engine = engine
+        self.table: StoredTable = table
+        self.index: SecondaryIndex | None = index
         entries = table if index is None else index
-        self.tree = entries.tree
-        self.keyspace = entries.keyspace
-        self.key_names = entries.key_names
+        self.tree: str = entries.tree
+        self.keyspace: Keyspace = entries.keyspace
+        self.key_names: tuple[str, ...] = entries.key_names
 
     def last_key(self, record: bytes) -> Item:
         """The `LastEvaluatedKey` of a record."""

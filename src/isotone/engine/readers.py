@@ -34,9 +34,9 @@ class Readers:
         self._open = open_reader
         self._opened: list[Engine] = []
         self._is_closed = False
-        self.lock = threading.Lock()
+        self.lock: threading.Lock = threading.Lock()
         """Held while a reader is opened, and by forks."""
-        self.paused = 0
+        self.paused: int = 0
         """The number of open blocks whose writes only the engine's own connection sees; meanwhile no reader is used."""
 
     def take(self) -> Engine | None:

@@ -12,7 +12,13 @@ from isotone.codec import HASH_SIZE, encode_number
 from isotone.engine.consumed_units import TableUnits, Units
 from isotone.engine.index_entries import IndexEntry, TableIndex
 from isotone.engine.layout import SIZE_BYTES, Keyspace, hold_equal_items, pack
-from isotone.engine.table_schema import IndexSchema, TableSchema, TimeToLive
+from isotone.engine.table_schema import (
+    IndexSchema,
+    Replication,
+    StreamSchema,
+    TableSchema,
+    TimeToLive,
+)
 from isotone.engine.vector_index import StoredVectorIndex
 from isotone.values.attribute_validation import Item
 from isotone.values.size import item_size
@@ -38,14 +44,14 @@ class SecondaryIndex:
     )
 
     def __init__(self, schema: IndexSchema, table: TableSchema, units: Units | None = None) -> None:
-        self.schema = schema
-        self.units = units
-        self.name = schema.name
+        self.schema: IndexSchema = schema
+        self.units: Units | None = units
+        self.name: str = schema.name
         self.kind = schema.kind
-        self.tree = schema.tree
-        self.filled = schema.status != "CREATING"
-        self.keyspace = Keyspace(schema.keys)
-        self.key_names = tuple(dict.fromkeys(schema.keys.names + table.keys.names))
+        self.tree: str = schema.tree
+        self.filled: bool = schema.status != "CREATING"
+        self.keyspace: Keyspace = Keyspace(schema.keys)
+        self.key_names: tuple[str, ...] = tuple(dict.fromkeys(schema.keys.names + table.keys.names))
         self._kept = projected_names(schema, table)
         self._names = tuple(sorted(self._kept or ()))
         self._key_of = itemgetter(*schema.keys.names)
@@ -117,9 +123,9 @@ class ExpiryIndex:
     __slots__ = ("attribute", "filled", "tree")
 
     def __init__(self, ttl: TimeToLive) -> None:
-        self.attribute = ttl.attribute
-        self.tree = ttl.tree
-        self.filled = ttl.filled
+        self.attribute: str = ttl.attribute
+        self.tree: str = ttl.tree
+        self.filled: bool = ttl.filled
 
     def entry(self, item: Item, key: bytes, record: bytes) -> IndexEntry | None:
         text = item.get(self.attribute, {}).get("N")
@@ -165,29 +171,33 @@ class StoredTable:
     )
 
     def __init__(self, schema: TableSchema, units: TableUnits | None = None) -> None:
-        self.schema = schema
-        self.units = units
-        self.name = schema.name
-        self.tree = schema.tree
-        self.keyspace = Keyspace(schema.keys)
-        self.key_names = self.keyspace.names
-        self.secondary = tuple(
+        self.schema: TableSchema = schema
+        self.units: TableUnits | None = units
+        self.name: str = schema.name
+        self.tree: str = schema.tree
+        self.keyspace: Keyspace = Keyspace(schema.keys)
+        self.key_names: tuple[str, ...] = self.keyspace.names
+        self.secondary: tuple[SecondaryIndex, ...] = tuple(
             SecondaryIndex(index, schema, None if units is None else units.of_index(index))
             for index in schema.indexes
             if index.status != "DELETING"
         )
-        self.local = tuple(index for index in self.secondary if index.kind == "local")
+        self.local: tuple[SecondaryIndex, ...] = tuple(
+            index for index in self.secondary if index.kind == "local"
+        )
         expiry = () if schema.ttl is None else (ExpiryIndex(schema.ttl),)
-        self.vectors = tuple(
+        self.vectors: tuple[StoredVectorIndex, ...] = tuple(
             StoredVectorIndex(index, schema)
             for index in schema.vectors
             if index.status != "DELETING"
         )
         self.indexes: tuple[TableIndex, ...] = (*self.secondary, *self.vectors, *expiry)
-        self.stream = schema.stream if schema.stream and schema.stream.shards else None
-        self.collections = schema.tree + "_collections" if self.local else None
-        self.history = schema.history
-        self.replication = schema.replication
+        self.stream: StreamSchema | None = (
+            schema.stream if schema.stream and schema.stream.shards else None
+        )
+        self.collections: str | None = schema.tree + "_collections" if self.local else None
+        self.history: str | None = schema.history
+        self.replication: Replication | None = schema.replication
 
     def index(self, name: str) -> SecondaryIndex | None:
         """A secondary index by its name."""

@@ -43,12 +43,14 @@ class Rows:
     )
 
     def __init__(self, index: StoredVectorIndex, bounds: Bounds) -> None:
-        self.index = index
+        self.index: StoredVectorIndex = index
+        self.low: bytes
+        self.high: bytes | None
         self.low, self.high = bounds
         self.keys: list[bytes] = []
-        self.vectors = bytearray()
+        self.vectors: bytearray = bytearray()
         self.labels: list[Labels] = []
-        self.squares = array("d")
+        self.squares: array[float] = array("d")
         self._row_of_key: dict[bytes, int] | None = None
         self._width = FLOAT_BYTES * index.schema.dimensions
 

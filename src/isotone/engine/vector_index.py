@@ -72,11 +72,11 @@ class StoredVectorIndex:
     )
 
     def __init__(self, schema: VectorSchema, table: TableSchema) -> None:
-        self.schema = schema
-        self.name = schema.name
-        self.tree = schema.tree
-        self.filled = schema.status != "CREATING"
-        self.projected = _projected(schema, table)
+        self.schema: VectorSchema = schema
+        self.name: str = schema.name
+        self.tree: str = schema.tree
+        self.filled: bool = schema.status != "CREATING"
+        self.projected: frozenset[str] | None = _projected(schema, table)
         self._names = None if self.projected is None else tuple(sorted(self.projected))
         self._name_size = text_size(schema.attribute)
         self._filters = tuple((part.name, part.type) for part in schema.filters)

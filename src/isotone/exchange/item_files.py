@@ -26,10 +26,10 @@ _CHUNK: Final = 256 << 10
 class PutRecord(msgspec.Struct, rename="pascal", gc=False):
     """One record: an item to put, and the condition on which it is put, if any."""
 
-    item: dict[str, dict]  # type: ignore[type-arg] # attribute values are checked later
+    item: dict[str, dict[Any, Any]]  # attribute values are checked later
     condition_expression: str | None = None
     expression_attribute_names: dict[str, str] | None = None
-    expression_attribute_values: dict[str, dict] | None = None  # type: ignore[type-arg] # as above
+    expression_attribute_values: dict[str, dict[Any, Any]] | None = None  # as above
 
 
 class DeleteRecord(NamedTuple):
@@ -125,8 +125,8 @@ class RecordFile(Generic[R]):
     def __init__(self, lines: Lines, read: Callable[[Lines], Iterator[R]]) -> None:
         self._lines = lines
         self._read = read
-        self.position = 0
-        self.ended = False
+        self.position: int = 0
+        self.ended: bool = False
 
     @property
     def line(self) -> int:
@@ -184,8 +184,8 @@ class ItemFile(RecordFile[Record]):
     def read_lines(self, most: int, most_bytes: int | None = None) -> list[bytes]:
         """The next lines, undecoded: at most `most`, and about `most_bytes`; `record_of` decodes one."""
         lines = self._lines.take(most, most_bytes)
-        self.ended = not lines
-        self.position = self._lines.position
+        self.ended: bool = not lines
+        self.position: int = self._lines.position
         return lines
 
     def record_of(self, line: bytes) -> Record:
@@ -216,9 +216,9 @@ class Lines:
         self._waiting: list[bytes] = []  # complete lines in reverse order
         self._rest = b""
         self._ended = False
-        self.position = 0
-        self.number = 0
-        self.is_between = True  # False while a reader has taken part of a record
+        self.position: int = 0
+        self.number: int = 0
+        self.is_between: bool = True  # False while a reader has taken part of a record
 
     def __iter__(self) -> Iterator[bytes]:
         while self._waiting or self._fill():
@@ -346,8 +346,8 @@ def shown(line: bytes) -> str:
 
 
 class _ChangeRecord(msgspec.Struct, rename="pascal", gc=False):
-    keys: dict[str, dict]  # type: ignore[type-arg] # attribute values are checked later
-    new_image: dict[str, dict] | None = None  # type: ignore[type-arg] # as above
+    keys: dict[str, dict[Any, Any]]  # attribute values are checked later
+    new_image: dict[str, dict[Any, Any]] | None = None  # as above
 
 
 _decode_change: Final = msgspec.json.Decoder(_ChangeRecord).decode

@@ -87,7 +87,7 @@ class Folder:
     __slots__ = ("root",)
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
-        self.root = Path(root).absolute()
+        self.root: Path = Path(root).absolute()
 
     def list(self, bucket: Bucket, prefix: str) -> list[StoredObject]:
         folder = self.root / bucket.name

@@ -7,7 +7,7 @@ that does not exist counts as an item without attributes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from isotone.expressions.expression import (
     COMPILED,
@@ -60,11 +60,14 @@ class CompiledCondition(Expression):
     `matches(item, values)` returns whether it is true. It evaluates only the operands that it needs.
     """
 
-    PARAMETER = "ConditionExpression"
-    TOO_LONG = TOO_LONG + HOW_LONG
-    parse = staticmethod(parse_condition)
+    PARAMETER: ClassVar[str] = "ConditionExpression"
+    TOO_LONG: ClassVar[str] = TOO_LONG + HOW_LONG
 
     __slots__ = ("_tree", "has_long_in", "matches")
+
+    @staticmethod
+    def parse(text: str) -> ConditionNode:
+        return parse_condition(text)
 
     def _compile(self, tree: ConditionNode, nodes: list[Node]) -> None:
         sound = self._gather(nodes)
@@ -72,7 +75,7 @@ class CompiledCondition(Expression):
         if self.searches > 1:
             self.matches = searching_often(self.matches)
         long = any(isinstance(node, In) and len(node.choices) >= _LONG_IN for node in nodes)
-        self.has_long_in = sound and long
+        self.has_long_in: bool = sound and long
         self._tree = tree if self.has_long_in else None
 
     def compiled_with(self, values: ValueMap) -> Matches:

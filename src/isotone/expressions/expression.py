@@ -69,12 +69,15 @@ class Expression(ABC):
         tree = resolve(node, names)
         nodes = self._nodes(tree)
         used = references(nodes)
-        self.parameter = parameter
-        self.names_used = used.names if tree is node else references(self._nodes(node)).names
-        self.values_used = used.values
-        self.attributes = used.attributes
-        self.nested_attributes = used.nested
-        self.nodes = self.searches = 0
+        self.parameter: str = parameter
+        self.names_used: frozenset[str] = (
+            used.names if tree is node else references(self._nodes(node)).names
+        )
+        self.values_used: frozenset[str] = used.values
+        self.attributes: frozenset[str] = used.attributes
+        self.nested_attributes: frozenset[str] = used.nested
+        self.nodes: int = 0
+        self.searches: int = 0
         each: Any
         for each in nodes:  # inlined: some expressions are compiled for a single request
             kind = type(each)

@@ -8,7 +8,7 @@ one of `< <= > >= BETWEEN begins_with` on the next attribute.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 import msgspec
 
@@ -75,10 +75,13 @@ _Schema: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 class KeyCondition(Expression):
     """A key condition; `resolve` applies it to a key schema and values."""
 
-    PARAMETER = "KeyConditionExpression"
-    parse = staticmethod(parse_condition)
+    PARAMETER: ClassVar[str] = "KeyConditionExpression"
 
     __slots__ = ("_plans", "_tree")
+
+    @staticmethod
+    def parse(text: str) -> ConditionNode:
+        return parse_condition(text)
 
     def _compile(self, tree: ConditionNode, nodes: list[Node]) -> None:
         self._gather(nodes)

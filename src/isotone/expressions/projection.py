@@ -7,7 +7,7 @@ elements in their order, without gaps. A map or list without addressed parts is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, Self, TypeAlias, cast
+from typing import Any, ClassVar, Final, Self, TypeAlias, cast
 
 from isotone.expressions.expression import COMPILED, Expression, NameMap
 from isotone.expressions.nodes import Node, ProjectionNode, ResolvedPath
@@ -24,10 +24,13 @@ Pick: TypeAlias = Callable[[AttributeValue], AttributeValue | None]
 class CompiledProjection(Expression):
     """A projection for any item: `project(item)` returns the addressed parts."""
 
-    PARAMETER = "ProjectionExpression"
-    parse = staticmethod(parse_projection)
+    PARAMETER: ClassVar[str] = "ProjectionExpression"
 
     __slots__ = ("project",)
+
+    @staticmethod
+    def parse(text: str) -> ProjectionNode:
+        return parse_projection(text)
 
     @classmethod
     def of_names(cls, names: Sequence[str]) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from isotone.expressions import messages
 from isotone.expressions.expression import COMPILED, Expression, NameMap
@@ -27,10 +27,13 @@ from isotone.values.types import AttributeValue
 class SearchCondition(Expression):
     """A search condition; `resolve` applies it to values."""
 
-    PARAMETER = "SearchConditionExpression"
-    parse = staticmethod(parse_condition)
+    PARAMETER: ClassVar[str] = "SearchConditionExpression"
 
     __slots__ = ("_equalities",)
+
+    @staticmethod
+    def parse(text: str) -> ConditionNode:
+        return parse_condition(text)
 
     def _compile(self, tree: ConditionNode, nodes: list[Node]) -> None:
         self._gather(nodes)

@@ -9,7 +9,7 @@ removed after all others were set, and elements set beyond the end are appended 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from isotone.errors import ValidationException
 from isotone.expressions import messages
@@ -56,10 +56,13 @@ class CompiledUpdate(Expression):
     not create it, and does not raise for missing paths.
     """
 
-    PARAMETER = "UpdateExpression"
-    parse = staticmethod(parse_update)
+    PARAMETER: ClassVar[str] = "UpdateExpression"
 
     __slots__ = ("_paths", "_project", "apply", "attributes_written", "only_removes", "size")
+
+    @staticmethod
+    def parse(text: str) -> UpdateNode:
+        return parse_update(text)
 
     @staticmethod
     def _nodes(tree: UpdateNode) -> list[Node]:
@@ -70,8 +73,10 @@ class CompiledUpdate(Expression):
         self._paths = [resolved_path(action.path) for action in tree.actions[::-1]]
         self._project: Project | None = None
         places = path_tree(zip(self._paths, range(len(self._paths) - 1, -1, -1), strict=True))
-        self.attributes_written = frozenset([str(path[0]) for path in self._paths])
-        self.only_removes = all(isinstance(action, Remove | Delete) for action in tree.actions)
+        self.attributes_written: frozenset[str] = frozenset([str(path[0]) for path in self._paths])
+        self.only_removes: bool = all(
+            isinstance(action, Remove | Delete) for action in tree.actions
+        )
         sound = self._gather(nodes)
         self.size: UpdateSize | None = update_size(tree) if sound else None
         self.apply: Callable[[Item, ValueMap], Item] = (

@@ -21,7 +21,7 @@ from isotone.inference.key_forms import KeyForm, ambiguity
 from isotone.inference.key_recognition import Aligned, KeyFieldSource, align, is_generic
 from isotone.inference.key_styles import is_reversed_time
 from isotone.inference.sampling import Sample
-from isotone.tables.description import IndexDescription, KeyElement
+from isotone.tables.description import IndexDescription, KeyElement, TableDescription
 from isotone.text_table import pluralized
 from isotone.values.types import AttributeValue, Item
 
@@ -93,7 +93,7 @@ class Planner:
 
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
-        self.table = sample.table
+        self.table: TableDescription = sample.table
         self.keys: dict[str, str] = sample.table.key_attributes
         self.primary: list[str] = [part.name for part in sample.table.key.parts]
         self.classes: set[str] = set()

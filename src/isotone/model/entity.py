@@ -351,7 +351,7 @@ class Entity:
             ours, theirs = ({**each, UNKNOWN: None} for each in (ours, theirs))
         return ours == theirs
 
-    __hash__ = None  # type: ignore[assignment] # equal by value, and mutable
+    __hash__: ClassVar[None] = None  # type: ignore[assignment] # equal by value, and mutable
 
     def _repr_html_(self) -> str:
         from isotone.model.reading.showing import table_html

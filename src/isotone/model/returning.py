@@ -38,7 +38,7 @@ class _Returning(Host[M_co]):
     def __init__(
         self, store: Host[M_co], write: Callable[[Write[Any]], Steps[Any]], clock: Clock
     ) -> None:
-        self.run = store.run
+        self.run: Callable[[Steps[Any]], Any] = store.run
         self._execute = write
         self._clock = clock
 
@@ -53,7 +53,7 @@ class ReturningOld(_Returning[M_co]):
     They cost as much as the store's own writes. The result is None if there was no entity, or if it had expired.
     """
 
-    returned = "ALL_OLD"
+    returned: Returned = "ALL_OLD"
 
     @operation
     def put(self, entity: E, *, when: Condition | None = None) -> Steps[E | None]:
@@ -108,7 +108,7 @@ class ReturningNothing(_Returning[M_co]):
     They cost as many units as the store's own writes. There is no `put` here, because `put` never returns an item.
     """
 
-    returned = "NONE"
+    returned: Returned = "NONE"
 
     @operation
     def update(
@@ -158,7 +158,7 @@ class Requests(Host[M_co]):
     def __init__(
         self, store: Host[M_co], requested: Callable[[Write[Any]], Steps[Request]], clock: Clock
     ) -> None:
-        self.run = store.run
+        self.run: Callable[[Steps[Any]], Any] = store.run
         self._requested = requested
         self._clock = clock
 

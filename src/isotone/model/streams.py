@@ -305,7 +305,7 @@ class Changes:
         self._done: set[str] = set()
         self._reading: tuple[Shard, str] | None = None
         self._empty = 0
-        self.is_over = False
+        self.is_over: bool = False
 
     def step(self) -> Steps[list[Event[Entity]]]:
         """The next events, possibly none."""

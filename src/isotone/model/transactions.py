@@ -66,7 +66,7 @@ class Transaction(Host[K_co]):
     """
 
     def __init__(self, store: Host[K_co], clock: Clock, records: KeyRecords) -> None:
-        self.run = store.run
+        self.run: Callable[[Steps[Any]], Any] = store.run
         self._clock = clock
         self._records = records
         self._writes: list[Write[Any]] = []

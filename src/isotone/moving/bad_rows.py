@@ -38,7 +38,8 @@ class BadRows:
         self._taken = 0
         self._is_durable = True
         self.failure: BadRow | None = None
-        self._size = self.checksum = 0  # of the file
+        self._size = 0  # of the file
+        self.checksum: int = 0
 
     def open(self, size: int, checksum: int | None = None) -> None:
         """Open a new file, or continue one that had this size and checksum when it was saved.

@@ -215,8 +215,8 @@ class ParquetInput:
             field.name: (field.metadata or {}).get(_CODE, b"").decode() for field in schema
         }
         self._rows: Iterator[Mapping[str, Any]] = self._rows_from(0)
-        self.position = 0
-        self.ended = False
+        self.position: int = 0
+        self.ended: bool = False
 
     @property
     def line(self) -> int:

@@ -63,7 +63,7 @@ from isotone.operations.transfers import (  # noqa: F401 - each registers its ac
 )
 from isotone.values.plain_json import plain
 
-log = logging.getLogger("isotone")
+log: logging.Logger = logging.getLogger("isotone")
 
 
 _decode: Final = msgspec.json.Decoder().decode
@@ -102,7 +102,7 @@ class Api:
     __slots__ = ("engine", "served")
 
     def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+        self.engine: Engine = engine
         self.served: ServedQueries | None = None
         """Counts the requests of `send` by their shape, if it is set."""
         engine.home.before_commit = replication.deliver

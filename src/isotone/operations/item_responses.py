@@ -32,7 +32,7 @@ class JsonItems:
     __slots__ = ("items",)
 
     def __init__(self, items: list[bytes]) -> None:
-        self.items = items
+        self.items: list[bytes] = items
 
 
 encode_plain: Final = msgspec.json.Encoder().encode

@@ -67,8 +67,8 @@ class RequiredPermission:
     __slots__ = ("_keys", "action", "policy", "resource")
 
     def __init__(self, action: str, resource: str, keys: Callable[[], Keys] | None = None) -> None:
-        self.action = action
-        self.resource = resource
+        self.action: str = action
+        self.resource: str = resource
         self.policy: str | None = None
         self._keys = keys
 

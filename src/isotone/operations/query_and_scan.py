@@ -356,13 +356,13 @@ class Selection:
     ) -> None:
         self.source = source
         self.request = request
-        self.meter = meter_for(request, source.table)
+        self.meter: Charged | None = meter_for(request, source.table)
         self._fetched: list[int] = []
         if source.index is not None:
             _check_projected(source.index, request, filters, projection)
         expand = None if source.index is None else self._expander(source.index, projection)
         is_plain = filters is None and projection is None and expand is None
-        self.reader = RecordReader(
+        self.reader: RecordReader = RecordReader(
             limit=request.limit,
             expand=expand,
             matches=bound(filters, values),

@@ -80,8 +80,8 @@ class Binding:
         self._names = names
         self._compiled: tuple[Compiled, ...] = ()
         self._nested = False
-        self.size = 0
-        self.nodes = 0
+        self.size: int = 0
+        self.nodes: int = 0
         self.values: dict[str, AttributeValue] = {}
         if self._placeholders:
             check_placeholders(names, values)

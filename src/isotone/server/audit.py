@@ -52,7 +52,7 @@ _REFUSALS: Final = (
     MissingAuthenticationTokenException,
     UnrecognizedClientException,
 )
-log = logging.getLogger("isotone.server")
+log: logging.Logger = logging.getLogger("isotone.server")
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ from isotone.server.listener import SWITCH_INTERVAL, new_event_loop
 from isotone.server.process_control import Order
 from isotone.server.process_messages import failed, frame
 
-log = logging.getLogger("isotone.server")
+log: logging.Logger = logging.getLogger("isotone.server")
 
 
 class ProcessRole(Protocol):

@@ -82,7 +82,7 @@ _NO_PARSER: Final = cast(httptools.HttpRequestParser, None)  # of a lost connect
 
 _Request: TypeAlias = ServiceCall | PlainResponse | HttpRefusal | RoutedPageRequest | Received
 
-log = logging.getLogger("isotone.server")
+log: logging.Logger = logging.getLogger("isotone.server")
 
 
 class ConnectionTimeouts(msgspec.Struct, frozen=True):
@@ -175,8 +175,8 @@ class ServerConnection(asyncio.Protocol):
         self._url: list[bytes] = []
         self._headers: dict[bytes, bytes] = {}
         self._body: list[bytes] = []
-        self.on_url = self._url.append
-        self.on_body = self._body.append
+        self.on_url: Callable[[bytes], None] = self._url.append
+        self.on_body: Callable[[bytes], None] = self._body.append
         self._header_names: HeaderNames
         self._received = 0  # bytes since the last whole request
         self._is_large = False  # more bytes have arrived than a head may have

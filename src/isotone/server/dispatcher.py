@@ -65,7 +65,7 @@ _LARGE_GROUP: Final = (
     128 * 1024
 )  # bytes of a group's writes; with more, the rest waits until other requests were served
 
-log = logging.getLogger("isotone.server")
+log: logging.Logger = logging.getLogger("isotone.server")
 
 
 class Service(Protocol):

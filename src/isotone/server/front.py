@@ -19,6 +19,7 @@ from isotone.server.dispatcher import Deliver, Dispatcher, FrontService, Result,
 from isotone.server.exposition import MetricFamily
 from isotone.server.gathering import packed, unpacked
 from isotone.server.listener import Listener, ServerOptions, admission_of
+from isotone.server.metrics import Bodies
 from isotone.server.monitor import BODY_BUDGET, Monitor, health_page, json_page, metrics_page
 from isotone.server.pages import Pages
 from isotone.server.pages_process import forwarded
@@ -36,7 +37,7 @@ from isotone.server.request import ServiceCall
 from isotone.server.response import BROKEN, HEALTH, HOT_KEYS, NOT_FOUND, QUERIES, PlainResponse
 from isotone.server.shared_counts import SharedBodies, SharedCounts
 
-log = logging.getLogger("isotone.server")
+log: logging.Logger = logging.getLogger("isotone.server")
 
 
 class FrontDispatcher(Dispatcher):
@@ -68,7 +69,7 @@ class FrontMonitor(Monitor):
 
     def __init__(self, *rest: Any, link: Link, bodies: SharedBodies, **options: Any) -> None:
         super().__init__(*rest, **options)
-        self.bodies = bodies
+        self.bodies: Bodies = bodies
         self._link = link
 
     def page_later(
@@ -130,7 +131,7 @@ class FrontListener(Listener):
         self._number = number
         self._counts = counts
         self._front_service = service
-        self.link = Link(self._answer_writer)
+        self.link: Link = Link(self._answer_writer)
         self._arriving: set[asyncio.Task[Any]] = set()
         super().__init__(service, **options)
         if self._gate is not None:

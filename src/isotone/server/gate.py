@@ -55,7 +55,7 @@ T = TypeVar("T")
 
 _AWS_CHUNKED: Final = b"aws-chunked"
 
-log = logging.getLogger("isotone.server")
+log: logging.Logger = logging.getLogger("isotone.server")
 
 
 class Authenticator:

@@ -49,7 +49,7 @@ _NICENESS: Final = 5  # a lower priority than the server's
 _CHUNK: Final = 256 * 1024  # bytes per receive
 _REAP: Final = 1.0  # seconds between two checks for lanes that have ended
 
-log = logging.getLogger("isotone.server")
+log: logging.Logger = logging.getLogger("isotone.server")
 
 
 Consumed = list[tuple[str, str, str, float, float]]

@@ -32,7 +32,7 @@ _ATTEMPTS: Final = 2  # executions of a read whose lane dies
 _AFTER_FAILURE: Final = 5.0  # seconds between a failure to start a lane and the next attempt
 _consumed: Final = msgspec.msgpack.Decoder(Consumed).decode
 
-log = logging.getLogger("isotone.server")
+log: logging.Logger = logging.getLogger("isotone.server")
 
 RunInThread = Callable[[ServiceCall, Deliver], None]
 """Executes a call in a thread of the server, if no lane can be started."""
@@ -61,9 +61,9 @@ class _Task:
     __slots__ = ("attempts", "call", "deliver")
 
     def __init__(self, call: ServiceCall, deliver: Deliver) -> None:
-        self.call = call
-        self.deliver = deliver
-        self.attempts = 0
+        self.call: ServiceCall = call
+        self.deliver: Deliver = deliver
+        self.attempts: int = 0
 
 
 class Lanes:
@@ -185,10 +185,10 @@ class _Lane:
     def __init__(self, lanes: Lanes) -> None:
         self._lanes = lanes
         self._task: _Task | None = None
-        self.channel = Channel(self._on_message, self._lost)
+        self.channel: Channel = Channel(self._on_message, self._lost)
         self.process: int | None = None
         self.idle: asyncio.TimerHandle | None = None
-        self.is_closing = False
+        self.is_closing: bool = False
         self.opening: asyncio.Task[None] | None = None
 
     @property

@@ -46,7 +46,7 @@ _MOST_CONNECTIONS: Final = 4096
 SWITCH_INTERVAL: Final = 0.0005
 _SPARE_FILES: Final = 64  # file descriptors reserved for the database
 
-log = logging.getLogger("isotone.server")
+log: logging.Logger = logging.getLogger("isotone.server")
 
 
 class ServerOptions(TypedDict, total=False):

@@ -24,7 +24,7 @@ _MOST_ACTIONS: Final = 128  # actions with series of their own
 _MOST_ERRORS: Final = 1024
 _OTHER: Final = "other"
 
-access = logging.getLogger("isotone.access")
+access: logging.Logger = logging.getLogger("isotone.access")
 
 Observe = Callable[[str, object, float, int], object]
 """Measures a request: its action, its result, when it began (`time.perf_counter`), and how many requests it counts as."""
@@ -38,9 +38,9 @@ class Histogram:
     __slots__ = ("bounds", "counts", "total")
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
-        self.bounds = bounds
-        self.counts = [0] * (len(bounds) + 1)
-        self.total = 0.0
+        self.bounds: tuple[float, ...] = bounds
+        self.counts: list[int] = [0] * (len(bounds) + 1)
+        self.total: float = 0.0
 
     def add(self, value: float) -> None:
         self.counts[bisect_left(self.bounds, value)] += 1
@@ -70,8 +70,8 @@ class Metrics:
     """The counts of one server."""
 
     def __init__(self, *, access_log: bool = False) -> None:
-        self.requests = RequestCounts()
-        self.groups = Histogram(GROUP_SIZES)
+        self.requests: RequestCounts = RequestCounts()
+        self.groups: Histogram = Histogram(GROUP_SIZES)
         self.long_work = 0
         self.refused_bodies = 0
         self.refused_connections = 0
@@ -188,8 +188,8 @@ class Bodies:
     __slots__ = ("held", "limit")
 
     def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.held = 0
+        self.limit: int = limit
+        self.held: int = 0
 
     def fits(self, size: int) -> bool:
         return self.held + size <= self.limit

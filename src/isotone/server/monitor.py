@@ -24,7 +24,7 @@ from isotone.server.response import BROKEN, HEALTH, HOT_KEYS, NOT_FOUND, QUERIES
 BODY_BUDGET: Final = 256 << 20
 """Bytes of the bodies of all requests that are not answered yet; a request beyond it gets a 503."""
 
-log = logging.getLogger("isotone.server")
+log: logging.Logger = logging.getLogger("isotone.server")
 
 _TEXT: Final = b"text/plain; charset=utf-8"
 _JSON: Final = b"application/json"
@@ -47,14 +47,14 @@ class Monitor:
         metrics_for_all: bool = False,
         names_tables: bool = True,
     ) -> None:
-        self.metrics = Metrics(access_log=access_log)
-        self.bodies = Bodies(body_budget)
+        self.metrics: Metrics = Metrics(access_log=access_log)
+        self.bodies: Bodies = Bodies(body_budget)
         self.hot_keys: HotKeys | None = None
         self._service = service
         self._scrapes: Thread[Any] = Thread(loop, "isotone-metrics")
         self._connections = connections
         self._metrics_for_all = metrics_for_all
-        self.names_tables = names_tables or metrics_for_all
+        self.names_tables: bool = names_tables or metrics_for_all
 
     def page(self, request: PlainResponse, peer: Any) -> PlainResponse:
         """The response to a request for `METRICS`, `HEALTH`, `HOT_KEYS` or `QUERIES`."""

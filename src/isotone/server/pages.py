@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from isotone.server.response import BROKEN, PlainResponse
 
-log = logging.getLogger("isotone.server")
+log: logging.Logger = logging.getLogger("isotone.server")
 
 
 class PageRequest(NamedTuple):

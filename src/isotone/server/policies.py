@@ -52,7 +52,7 @@ _TABLE_OF_ARN: Final = re.compile(
 _SEGMENTS: Final = 6  # of an ARN
 _LITERAL: Final = "\0"  # escapes a character of a value that is not a wildcard
 
-log = logging.getLogger("isotone.server")
+log: logging.Logger = logging.getLogger("isotone.server")
 
 
 class PolicyQuery(Protocol):

@@ -34,7 +34,7 @@ OnOutcome = Callable[[Outcome], object]
 Serve = Callable[["Channel", Request], object]
 """Executes a request of the other end, and calls `Channel.answer`, at once or later."""
 
-log = logging.getLogger("isotone.server")
+log: logging.Logger = logging.getLogger("isotone.server")
 
 
 class Channel(asyncio.Protocol):

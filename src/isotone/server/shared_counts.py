@@ -20,7 +20,7 @@ class SharedCounts:
     """The counts of `fronts` fronts; created before they are forked."""
 
     def __init__(self, fronts: int) -> None:
-        self.torn_line = TornLine()
+        self.torn_line: TornLine = TornLine()
         self.torn_line.share()
         self._numbers = memoryview(mmap.mmap(-1, fronts * _FIELDS * _SIZE)).cast("q")
 

@@ -41,7 +41,7 @@ _BURST: Final = 64  # connections that are accepted before other events are hand
 _PAUSE: Final = 0.05  # seconds
 _FILES: Final = ("credentials", "audit_log", "tls_cert")  # options whose files are read again
 
-log = logging.getLogger("isotone.server")
+log: logging.Logger = logging.getLogger("isotone.server")
 
 
 @dataclass(slots=True, eq=False)

@@ -42,7 +42,7 @@ _FRESH: Final = 0.5  # seconds during which all instruments of one export use th
 T = TypeVar("T")
 Attributes = dict[str, str | int | Sequence[str]]
 
-log = logging.getLogger("isotone.server")
+log: logging.Logger = logging.getLogger("isotone.server")
 
 
 class Telemetry:

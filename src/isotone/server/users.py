@@ -77,7 +77,7 @@ class Users:
     """All users, by name, and their keys."""
 
     def __init__(self, users: Mapping[str, User] | None = None) -> None:
-        self.by_name = dict(users or {})
+        self.by_name: dict[str, User] = dict(users or {})
         self._logins: dict[str, Login] = {}
         for name, user in self.by_name.items():
             for key in user.keys:

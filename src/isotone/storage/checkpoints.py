@@ -22,7 +22,7 @@ from isotone.storage.file import LOG_PAGES
 
 LONGEST: Final = 4000  # pages of the log; a commit copies a longer one in any case
 
-log = logging.getLogger("isotone")
+log: logging.Logger = logging.getLogger("isotone")
 
 
 class Checkpoints:
@@ -44,11 +44,11 @@ class Checkpoints:
         self._copied = 0
         self._is_closed = False
         self.connection: Any = None
-        self.blocks = 0
+        self.blocks: int = 0
         """How many `deferred` blocks are open."""
-        self.written = 0
+        self.written: int = 0
         """Pages that the main connection had written to the log at its last commit in such a block."""
-        self.lock = threading.Lock()
+        self.lock: threading.Lock = threading.Lock()
 
     @contextmanager
     def deferred(self) -> Iterator[None]:

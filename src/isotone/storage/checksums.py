@@ -49,8 +49,8 @@ class Sums:
 
     def __init__(self, tree: str) -> None:
         self._number = crc32(tree.encode())
-        self.start = crc32(self._number.to_bytes(4, "little"))
-        self.row_size = _ASSUMED_SIZE  # average of the rows that were read last
+        self.start: int = crc32(self._number.to_bytes(4, "little"))
+        self.row_size: int = _ASSUMED_SIZE  # average of the rows that were read last
 
     def first_count(self, expected: int | None) -> int:
         """How many rows to read first if the caller takes `expected` rows, or all rows if that is None."""

@@ -346,7 +346,7 @@ class Waiting:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._deadline = 0.0
-        self.allowed = True
+        self.allowed: bool = True
 
     def __call__(self, attempt: int) -> bool:
         if not self.allowed:

@@ -94,13 +94,13 @@ class Log:
         self._file = file
         header = self._read(0, HEADER)
         self._order = _order_of(header)
-        self.has_header = self._order is not None
+        self.has_header: bool = self._order is not None
         """Whether SQLite would accept the header."""
-        self.page_size = int.from_bytes(header[8:12]) if self.has_header else page_size
+        self.page_size: int = int.from_bytes(header[8:12]) if self.has_header else page_size
         self._stride = FRAME_HEADER + self.page_size
-        self.count = max(0, (file.seek(0, os.SEEK_END) - HEADER) // self._stride)
+        self.count: int = max(0, (file.seek(0, os.SEEK_END) - HEADER) // self._stride)
         found = self._read(HEADER + 8, 8) if index is None else index.salts
-        self.salts = header[16:24] if self.has_header else found
+        self.salts: bytes = header[16:24] if self.has_header else found
         self._sums: Sums = struct.unpack(">2I", header[24:]) if self.has_header else (0, 0)
 
     def _read(self, at: int, size: int) -> bytes:

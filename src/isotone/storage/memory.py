@@ -47,7 +47,7 @@ class MemoryStore:
     __slots__ = ("_open", "_trees", "describe_damage")
     exclusive = True
     read_only = False
-    busy_timeout = 0.0
+    busy_timeout: float = 0.0
     needs_snapshots = False
 
     def __init__(self) -> None:
@@ -291,8 +291,8 @@ class _OpenBlocks:
 
     def __init__(self) -> None:
         self.replaced: list[_ReplacedEntry | _ReplacedTree] = []
-        self.transactions = 0
-        self.snapshots = 0
+        self.transactions: int = 0
+        self.snapshots: int = 0
 
     def undo_to(self, mark: int) -> None:
         """Undo all but the first `mark` changes, newest first."""

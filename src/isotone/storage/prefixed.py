@@ -8,7 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 
-from isotone.storage.interface import OnDamage, OrderedStore, StoreTransaction, TreePart
+from isotone.storage.interface import (
+    DescribeDamage,
+    OnDamage,
+    OrderedStore,
+    StoreTransaction,
+    TreePart,
+)
 
 
 class PrefixedStore:
@@ -27,11 +33,11 @@ class PrefixedStore:
     def __init__(self, whole: OrderedStore, prefix: str) -> None:
         self._whole = whole
         self._prefix = prefix
-        self.exclusive = whole.exclusive
-        self.read_only = whole.read_only
-        self.busy_timeout = whole.busy_timeout
-        self.needs_snapshots = whole.needs_snapshots
-        self.describe_damage = whole.describe_damage
+        self.exclusive: bool = whole.exclusive
+        self.read_only: bool = whole.read_only
+        self.busy_timeout: float = whole.busy_timeout
+        self.needs_snapshots: bool = whole.needs_snapshots
+        self.describe_damage: DescribeDamage = whole.describe_damage
 
     def transaction(self, *, wait: bool = True, synced: bool = True) -> StoreTransaction:
         return self._whole.transaction(wait=wait, synced=synced)

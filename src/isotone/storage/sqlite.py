@@ -134,8 +134,8 @@ class SQLiteStore:
         read_only: bool = False,
         is_open: bool = False,
     ) -> None:
-        self.path = os.fspath(path)
-        self.busy_timeout = busy_timeout
+        self.path: str = os.fspath(path)
+        self.busy_timeout: float = busy_timeout
         self._waiting = Waiting(busy_timeout)
         self._memory_map = memory_map
         self._durability: Durability = durability
@@ -159,7 +159,7 @@ class SQLiteStore:
         self._log_limit = LOG_PAGES
         # A log that existed at first may have been gone when the file was opened, so check again.
         self._as_opened = (state or state_without_log(self.path)) if self.read_only else None
-        self.needs_snapshots = self._as_opened is not None
+        self.needs_snapshots: bool = self._as_opened is not None
         self._execute: Any = self._connection.cursor().execute
         self._place = os.path.abspath(self.path)  # noqa: PTH100 - as it is, without following links
         self._identity = _identity_of(self._place)

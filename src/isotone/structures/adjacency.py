@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from isotone.errors import AlreadyExists, UsageError
 from isotone.model import (
@@ -59,8 +59,8 @@ class AdjacencyEdge(Entity):
     data: Attr[dict[str, Any]] = field(default_factory=dict)
     since: Attr[datetime | None] = created()
 
-    primary = Key("EDGES", relation, left).sort("TO", right)
-    inverted = Index("inverted", "EDGES", relation, right).sort("FROM", left)
+    primary: ClassVar[Key] = Key("EDGES", relation, left).sort("TO", right)
+    inverted: ClassVar[Index] = Index("inverted", "EDGES", relation, right).sort("FROM", left)
 
 
 _END: Final[dict[Side, Attr[str]]] = {"left": AdjacencyEdge.left, "right": AdjacencyEdge.right}
@@ -90,7 +90,10 @@ class Adjacency(Structure[S]):
         self._edges = self.bind(AdjacencyEdge)
         self._kinds: dict[Side, type[Entity] | None] = {"left": left, "right": right}
 
-    layout = staticmethod(layout)
+    @staticmethod
+    def layout(name: str = "adjacency") -> Table:
+        """A table for edges."""
+        return layout(name)
 
     # One edge
 

@@ -25,7 +25,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import ClassVar, Final
 
 from typing_extensions import TypeVar
 
@@ -50,7 +50,7 @@ class CounterShard(Entity):
     resets: Attr[int] = field(default=0)
     gone_at: Attr[datetime | None] = expires(default=None)
 
-    primary = Key("COUNTER", counter, shard).sort("COUNTER")
+    primary: ClassVar[Key] = Key("COUNTER", counter, shard).sort("COUNTER")
 
 
 class CounterToken(Entity):
@@ -60,7 +60,7 @@ class CounterToken(Entity):
     token: Attr[str] = field()
     gone_at: Attr[datetime] = expires()
 
-    primary = Key("COUNTER_TOKEN", counter, token).sort("COUNTER_TOKEN")
+    primary: ClassVar[Key] = Key("COUNTER_TOKEN", counter, token).sort("COUNTER_TOKEN")
 
 
 class SequenceState(Entity):
@@ -69,7 +69,7 @@ class SequenceState(Entity):
     sequence: Attr[str] = field()
     given: Attr[int] = field(default=0)
 
-    primary = Key("SEQUENCE", sequence).sort("SEQUENCE")
+    primary: ClassVar[Key] = Key("SEQUENCE", sequence).sort("SEQUENCE")
 
 
 class _AnyCounter(Structure[S]):
@@ -194,8 +194,9 @@ class Counter(_AnyCounter[S]):
     ) -> None:
         super().__init__(store, name, 1, table)
         if expires is not None:
-            self.expires = expires.total_seconds()
-            require_positive(expires=self.expires)
+            seconds = expires.total_seconds()
+            require_positive(expires=seconds)
+            self.expires: float | None = seconds
 
     @operation
     def add(self, by: int = 1) -> Steps[int]:
@@ -249,7 +250,10 @@ class Sequence(Structure[S]):
         self._reserved: deque[int] = deque()
         self._process = os.getpid()
 
-    layout = staticmethod(_AnyCounter.layout)
+    @staticmethod
+    def layout(name: str = "counters") -> Table:
+        """A table for counters and sequences."""
+        return _AnyCounter.layout(name)
 
     @operation
     def next(self) -> Steps[int]:

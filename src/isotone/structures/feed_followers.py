@@ -16,7 +16,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from isotone.errors import ConditionFailed, ConnectionFailed, TransactionFailed, UsageError
 from isotone.model import Attr, Calls, Condition, Entity, Key, Steps, Transaction, field
@@ -34,7 +34,7 @@ class FeedAuthor(Entity):
     author: Attr[str] = field()
     followers: Attr[int] = field(default=0)
 
-    primary = Key("FEED", feed, "AUTHOR", author).sort("AUTHOR")
+    primary: ClassVar[Key] = Key("FEED", feed, "AUTHOR", author).sort("AUTHOR")
 
 
 class FeedFollow(Entity):
@@ -44,7 +44,7 @@ class FeedFollow(Entity):
     reader: Attr[str] = field()
     author: Attr[str] = field()
 
-    primary = Key("FEED", feed, "FOLLOWING", reader).sort("AUTHOR", author)
+    primary: ClassVar[Key] = Key("FEED", feed, "FOLLOWING", reader).sort("AUTHOR", author)
 
 
 class FeedFollower(Entity):
@@ -54,7 +54,7 @@ class FeedFollower(Entity):
     author: Attr[str] = field()
     reader: Attr[str] = field()
 
-    primary = Key("FEED", feed, "FOLLOWERS", author).sort("READER", reader)
+    primary: ClassVar[Key] = Key("FEED", feed, "FOLLOWERS", author).sort("READER", reader)
 
 
 class Followers(Protocol):
@@ -188,7 +188,7 @@ class RelationalFollowers:
             self._sql: Any = importlib.import_module("sqlalchemy")
         except ModuleNotFoundError:
             raise UsageError(
-                "RelationalFollowers needs SQLAlchemy: pip install isotone[sqlalchemy]"
+                "RelationalFollowers needs SQLAlchemy: pip install 'isotone[sqlalchemy]'"
             ) from None
         self._engine = engine
         self._author = author

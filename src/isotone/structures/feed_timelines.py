@@ -25,7 +25,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Literal, NamedTuple, overload
+from typing import Any, ClassVar, Final, Literal, NamedTuple, overload
 
 from isotone.errors import Contended, TransactionFailed, UsageError
 from isotone.model import (
@@ -71,7 +71,7 @@ class FeedPost(Entity):
     spread: Attr[Literal["write", "read"]] = field(default="write")
     edited_at: Attr[datetime | None] = field(default=None)
 
-    primary = Key("FEED", feed, "POSTS", author).sort("POST", desc(tick))
+    primary: ClassVar[Key] = Key("FEED", feed, "POSTS", author).sort("POST", desc(tick))
 
     @property
     def id(self) -> str:
@@ -90,7 +90,7 @@ class FeedChannel(Entity):
     feed: Attr[str] = field()
     author: Attr[str] = field()
 
-    primary = Key("FEED", feed, "CHANNELS").sort("CHANNEL", author)
+    primary: ClassVar[Key] = Key("FEED", feed, "CHANNELS").sort("CHANNEL", author)
 
 
 class FeedEntry(Entity):
@@ -102,7 +102,7 @@ class FeedEntry(Entity):
     tick: Attr[int] = field(max=MAX_TICK)
     author: Attr[str] = field()
 
-    primary = Key("FEED", feed, of, owner).sort("ENTRY", desc(tick), author)
+    primary: ClassVar[Key] = Key("FEED", feed, of, owner).sort("ENTRY", desc(tick), author)
 
 
 class FeedFanOut(Entity):
@@ -115,7 +115,7 @@ class FeedFanOut(Entity):
     change: Attr[EventKind] = field(default="inserted")
     expires: Attr[datetime | None] = expires()
 
-    primary = Key("FEED", feed, "FANOUT", author).sort("POST", tick)
+    primary: ClassVar[Key] = Key("FEED", feed, "FANOUT", author).sort("POST", tick)
 
 
 class FeedToken(Entity):
@@ -127,7 +127,7 @@ class FeedToken(Entity):
     tick: Attr[int] = field()
     expires: Attr[datetime | None] = expires()
 
-    primary = Key("FEED", feed, "TOKEN", author, token).sort("TOKEN")
+    primary: ClassVar[Key] = Key("FEED", feed, "TOKEN", author, token).sort("TOKEN")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial, wraps
-from typing import Any, Final, ParamSpec, TypeVar, cast, overload
+from typing import Any, ClassVar, Final, ParamSpec, TypeVar, cast, overload
 
 from isotone.errors import (
     AlreadyExists,
@@ -65,7 +65,7 @@ class IdempotencyRecord(Entity):
     result: Attr[str | None] = field(default=None)
     gone_at: Attr[datetime] = expires()
 
-    primary = Key("IDEMPOTENCY", scope, key).sort("IDEMPOTENCY")
+    primary: ClassVar[Key] = Key("IDEMPOTENCY", scope, key).sort("IDEMPOTENCY")
 
 
 @dataclass

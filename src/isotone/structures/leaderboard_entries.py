@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from isotone.errors import OutOfRange
 from isotone.model import Attr, Entity, Index, Key, expires, field, raw, version
@@ -42,15 +42,17 @@ class BoardEntry(Entity):
 class LeaderboardEntry(BoardEntry):
     """An entry of a table's only board, in the partition `LEADERBOARD`."""
 
-    primary = Key("LEADERBOARD").sort(raw(BoardEntry.place))
-    by_score = Index("GSI1", "LEADERBOARD").sort(raw(BoardEntry.order))
+    primary: ClassVar[Key] = Key("LEADERBOARD").sort(raw(BoardEntry.place))
+    by_score: ClassVar[Index] = Index("GSI1", "LEADERBOARD").sort(raw(BoardEntry.order))
 
 
 class NamedLeaderboardEntry(BoardEntry):
     """An entry of a board with a name, or with shards."""
 
-    primary = Key("LEADERBOARD", raw(BoardEntry.group)).sort(raw(BoardEntry.place))
-    by_score = Index("GSI1", "LEADERBOARD", raw(BoardEntry.group)).sort(raw(BoardEntry.order))
+    primary: ClassVar[Key] = Key("LEADERBOARD", raw(BoardEntry.group)).sort(raw(BoardEntry.place))
+    by_score: ClassVar[Index] = Index("GSI1", "LEADERBOARD", raw(BoardEntry.group)).sort(
+        raw(BoardEntry.order)
+    )
 
 
 class LeaderboardToken(Entity):
@@ -61,7 +63,9 @@ class LeaderboardToken(Entity):
     member: Attr[str] = field()
     gone_at: Attr[datetime] = expires()
 
-    primary = Key("LEADERBOARD_TOKEN", board, token, member).sort("LEADERBOARD_TOKEN")
+    primary: ClassVar[Key] = Key("LEADERBOARD_TOKEN", board, token, member).sort(
+        "LEADERBOARD_TOKEN"
+    )
 
 
 def entry_kind(name: str, shards: int) -> type[BoardEntry]:

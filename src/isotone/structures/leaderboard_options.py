@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from isotone.errors import UsageError
 from isotone.model import Attr, Calls, Entity, Key, Query, Steps, Table, field
@@ -44,7 +44,7 @@ class LeaderboardOptions(Entity):
     options: Attr[str] = field(description="in words, as in each entry")
     shards: Attr[int] = field()
 
-    primary = Key("LEADERBOARD_OPTIONS", board).sort("LEADERBOARD_OPTIONS")
+    primary: ClassVar[Key] = Key("LEADERBOARD_OPTIONS", board).sort("LEADERBOARD_OPTIONS")
 
 
 def valid_name(name: str | None) -> str:

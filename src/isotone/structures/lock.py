@@ -18,7 +18,7 @@ import os
 import socket
 import uuid
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from isotone.clock import monotonic_of
 from isotone.errors import ConditionFailed, LeaseLost, Locked, UsageError
@@ -53,7 +53,7 @@ class LockState(Entity):
     fence: Attr[int] = field(default=0)
     revision: Attr[int] = version()
 
-    primary = Key("LOCK", lock).sort("LOCK")
+    primary: ClassVar[Key] = Key("LOCK", lock).sort("LOCK")
 
 
 class LockHolder(NamedTuple):

@@ -136,7 +136,10 @@ class Queue(Structure[S]):
             self.calls, self._plan, priorities, attempts, self._bury, self._invalid
         )
 
-    layout = staticmethod(_layout)
+    @staticmethod
+    def layout(name: str = "queues") -> Table:
+        """A table for queues, with the index that claims and counts use."""
+        return _layout(name)
 
     # Putting
 

@@ -12,7 +12,7 @@ import zlib
 from dataclasses import dataclass
 from dataclasses import field as attribute
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from isotone.errors import AlreadyExists, LeaseLost, TransactionFailed
 from isotone.model import (
@@ -65,8 +65,10 @@ class QueueEntry(Entity):
     last: Attr[int] = field(default=0, description="number of the last message of a group")
     pending: Attr[int] = field(default=0, description="messages of a group")
 
-    primary = Key("QUEUE", queue, kind, entry).sort("ENTRY")
-    ready = Index("queue", "QUEUE", queue, state, shard).sort(desc(priority), due, entry)
+    primary: ClassVar[Key] = Key("QUEUE", queue, kind, entry).sort("ENTRY")
+    ready: ClassVar[Index] = Index("queue", "QUEUE", queue, state, shard).sort(
+        desc(priority), due, entry
+    )
 
 
 IS_DEAD: Final = QueueEntry.state == "DEAD"
@@ -82,7 +84,7 @@ class QueueMessage(Entity):
     put_at: Attr[datetime] = field()
     body: Attr[Any] = field(default=None)
 
-    primary = Key("QUEUE", queue, "GROUP", group).sort("MESSAGE", number)
+    primary: ClassVar[Key] = Key("QUEUE", queue, "GROUP", group).sort("MESSAGE", number)
 
 
 class QueueToken(Entity):
@@ -93,7 +95,7 @@ class QueueToken(Entity):
     message: Attr[str] = field()
     gone_at: Attr[datetime] = expires()
 
-    primary = Key("QUEUE", queue, "TOKEN", token).sort("TOKEN")
+    primary: ClassVar[Key] = Key("QUEUE", queue, "TOKEN", token).sort("TOKEN")
 
 
 @dataclass(frozen=True, slots=True)

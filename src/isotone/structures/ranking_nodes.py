@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from itertools import count as count_from
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from isotone.model import Attr, Condition, Entity, Key, field
 
@@ -45,7 +45,7 @@ class RankingShape(Entity):
     children: Attr[str] = field()
     separators: Attr[str] = field()
 
-    primary = Key("RANKING", ranking).sort("SHAPE", node)
+    primary: ClassVar[Key] = Key("RANKING", ranking).sort("SHAPE", node)
 
 
 class RankingCounts(Entity):
@@ -57,7 +57,7 @@ class RankingCounts(Entity):
     era: Attr[str] = field(description="changes when a slot is given to another child")
     counts: Attr[list[int]] = field()
 
-    primary = Key("RANKING", ranking).sort("COUNTS", node)
+    primary: ClassVar[Key] = Key("RANKING", ranking).sort("COUNTS", node)
 
 
 class RankingLeaf(Entity):
@@ -69,7 +69,7 @@ class RankingLeaf(Entity):
     high: Attr[str] = field()
     keys: Attr[dict[str, bool]] = field()
 
-    primary = Key("RANKING", ranking).sort("LEAF", node)
+    primary: ClassVar[Key] = Key("RANKING", ranking).sort("LEAF", node)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from operator import gt, lt
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from isotone.errors import RankingIncomplete, UsageError
 from isotone.model import (
@@ -72,8 +72,8 @@ class SortedSetMember(Entity):
     score: Attr[Decimal] = field(default=Decimal(0), name=SCORE)
     gone_at: Attr[datetime | None] = expires(default=None)
 
-    primary = Key("SORTED_SET", name, shard).sort("MEMBER", raw(member))
-    by_score = Index(INDEX, "SORTED_SET", name, shard).sort(score)
+    primary: ClassVar[Key] = Key("SORTED_SET", name, shard).sort("MEMBER", raw(member))
+    by_score: ClassVar[Index] = Index(INDEX, "SORTED_SET", name, shard).sort(score)
 
 
 class SortedSetExpiry(Entity):
@@ -82,7 +82,7 @@ class SortedSetExpiry(Entity):
     name: Attr[str] = field()
     gone_at: Attr[datetime] = expires()
 
-    primary = Key("SORTED_SET_EXPIRY", name).sort("SORTED_SET_EXPIRY")
+    primary: ClassVar[Key] = Key("SORTED_SET_EXPIRY", name).sort("SORTED_SET_EXPIRY")
 
 
 class Scored(NamedTuple):

@@ -93,7 +93,8 @@ class Structure(Host[S]):
                 "yours"
             )
         self.store: S = store
-        self.run, self.run_batches = store.run, store.run_batches
+        self.run: Callable[[Steps[Any]], Any] = store.run
+        self.run_batches: Callable[[Batches[Any]], Any] = store.run_batches
         self.calls: Calls = store.calls
         self.table = table
         self.require("conditional_writes", _WITHOUT_CONDITIONS)

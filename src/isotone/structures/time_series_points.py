@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dataclasses import field as attribute
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from isotone.errors import UsageError
 from isotone.model import Attr, Calls, Condition, Entity, Key, Query, Steps, expires, field, raw
@@ -46,7 +46,7 @@ class TimeSeriesPoint(Entity):
     value: Attr[Decimal] = field()
     gone_at: Attr[datetime | None] = expires(default=None)
 
-    primary = Key("TIME_SERIES", name, series, bucket, shard).sort("POINT", at, id)  # noqa: A003
+    primary: ClassVar[Key] = Key("TIME_SERIES", name, series, bucket, shard).sort("POINT", at, id)  # noqa: A003
 
     @property
     def summary(self) -> Summary:
@@ -64,7 +64,7 @@ class TimeSeriesBucket(Entity):
     shards: Attr[int] = field()
     gone_at: Attr[datetime | None] = expires(default=None)
 
-    primary = Key("TIME_SERIES_BUCKETS", name, series).sort("BUCKET", bucket)
+    primary: ClassVar[Key] = Key("TIME_SERIES_BUCKETS", name, series).sort("BUCKET", bucket)
 
 
 class TimeSeriesRollUp(Entity):
@@ -83,9 +83,9 @@ class TimeSeriesRollUp(Entity):
     revision: Attr[int] = field(default=0, name="changes", description="starts at a random number")
     gone_at: Attr[datetime | None] = expires(default=None)
 
-    primary = Key("TIME_SERIES_ROLL_UP", name, series, raw(every), bucket, shard).sort(
-        "ROLL_UP", start
-    )
+    primary: ClassVar[Key] = Key(
+        "TIME_SERIES_ROLL_UP", name, series, raw(every), bucket, shard
+    ).sort("ROLL_UP", start)
 
     @property
     def summary(self) -> Summary:

@@ -110,7 +110,7 @@ class Windows:
             raise UsageError("day_starts must not have a zone; give it as zone=")
         self.every = every
         self.name: str = _named(every, day_starts, zone)
-        self.length = length
+        self.length: timedelta | None = length
         self.day_starts = day_starts
         self.zone = zone
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from isotone.errors import ConditionFailed, NotFound, NotUnique
 from isotone.model import Attr, Condition, Entity, Key, Steps, Table, Transaction, expires, field
@@ -35,7 +35,7 @@ class UniqueValue(Entity):
     given: Attr[str] = field()
     gone_at: Attr[datetime | None] = expires(default=None)
 
-    primary = Key("UNIQUE", namespace, value).sort("UNIQUE")
+    primary: ClassVar[Key] = Key("UNIQUE", namespace, value).sort("UNIQUE")
 
 
 class Unique(Structure[S]):

@@ -23,7 +23,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 from isotone.errors import (
     AlreadyExists,
@@ -66,7 +66,7 @@ class WorkerStart(Entity):
     stream: Attr[str] = field()
     since: Attr[datetime | None] = field(default=None)
 
-    primary = Key("WORKER", worker).sort("START", stream)
+    primary: ClassVar[Key] = Key("WORKER", worker).sort("START", stream)
 
 
 class WorkerLease(Entity):
@@ -95,7 +95,7 @@ class WorkerLease(Entity):
     tries: Attr[int] = field(default=0)
     found: Attr[datetime | None] = created()
 
-    primary = Key("WORKER", worker).sort("LEASE", stream, shard)
+    primary: ClassVar[Key] = Key("WORKER", worker).sort("LEASE", stream, shard)
 
     def is_live(self, now: datetime) -> bool:
         """Whether a member holds it."""
@@ -120,7 +120,7 @@ class WorkerDeadLetter(Entity):
     attempts: Attr[int] = field()
     failed: Attr[datetime] = field()
 
-    primary = Key("WORKER", worker).sort("DEAD", time, sequence, event, handler)
+    primary: ClassVar[Key] = Key("WORKER", worker).sort("DEAD", time, sequence, event, handler)
 
 
 class WorkerEffect(Entity):
@@ -131,7 +131,7 @@ class WorkerEffect(Entity):
     event: Attr[str] = field()
     expires: Attr[datetime | None] = expires()
 
-    primary = Key("WORKER", worker, "EFFECT", event).sort("EFFECT", handler)
+    primary: ClassVar[Key] = Key("WORKER", worker, "EFFECT", event).sort("EFFECT", handler)
 
 
 WORKER_ENTITIES: Final = (WorkerStart, WorkerLease, WorkerDeadLetter, WorkerEffect)
@@ -157,7 +157,7 @@ class Leases:
         self, store: Store, table: Table, worker: str, member: str, seconds: float
     ) -> None:
         self.store = store
-        self.lost = 0
+        self.lost: int = 0
         self._kind = bind_entity(table, WorkerLease)
         self._starts = bind_entity(table, WorkerStart)
         self._worker = worker
@@ -378,11 +378,11 @@ class HeldShard:
     def __init__(
         self, leases: Leases, lease: WorkerLease, table: Table, since: datetime | None
     ) -> None:
-        self.lease = lease
+        self.lease: WorkerLease = lease
         self.done = lease.checkpoint
-        self.is_lost = False
-        self.is_over = False
-        self.unsaved = False
+        self.is_lost: bool = False
+        self.is_over: bool = False
+        self.unsaved: bool = False
         self._leases = leases
         self._store = leases.store
         self._table = table

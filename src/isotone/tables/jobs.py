@@ -36,7 +36,7 @@ _MOST_THREADS: Final = 1000
 TICK: Final = 0.2  # seconds between two reports
 
 
-log = logging.getLogger("isotone.jobs")
+log: logging.Logger = logging.getLogger("isotone.jobs")
 
 
 @dataclass(kw_only=True)

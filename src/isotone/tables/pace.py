@@ -52,7 +52,7 @@ class Pace:
                 f"{units_per_second!r} units a second would move nothing; give a number above 0"
             )
         self.budget = units_per_second
-        self.units = 0.0
+        self.units: float = 0.0
         self._stop = stop or threading.Event()
         self._stall_timeout = stall_timeout
         self._now = now

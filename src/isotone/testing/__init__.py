@@ -42,4 +42,11 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'isotone.testing' has no attribute {name!r}")
-    return getattr(importlib.import_module(home), name)
+    try:
+        return getattr(importlib.import_module(home), name)
+    except ModuleNotFoundError as error:
+        if error.name not in ("boto3", "botocore"):
+            raise
+        from isotone.errors import UsageError
+
+        raise UsageError(f"{name} needs boto3: pip install 'isotone[boto3]'") from None

@@ -11,9 +11,13 @@ from contextlib import asynccontextmanager, contextmanager
 from functools import cached_property
 from typing import Any, Final
 
-import boto3
-
 from isotone.errors import UsageError
+
+try:
+    import boto3
+except ImportError:
+    raise UsageError("this fixture needs boto3: pip install 'isotone[boto3]'") from None
+
 from isotone.testing.attachment import RequestAnswerer, attach
 
 _NO_CREDENTIALS: Final = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
@@ -56,8 +60,10 @@ class FixtureClients:
 @asynccontextmanager
 async def aio_client(database: RequestAnswerer, region: str) -> AsyncIterator[Any]:
     """An aiobotocore client on a database."""
-    from aiobotocore.session import get_session
-
+    try:
+        from aiobotocore.session import get_session
+    except ImportError:
+        raise _no_aioboto3() from None
     session = get_session()
     async with session.create_client("dynamodb", region, **_NO_CREDENTIALS) as client:
         attach(client, database)
@@ -67,9 +73,15 @@ async def aio_client(database: RequestAnswerer, region: str) -> AsyncIterator[An
 @asynccontextmanager
 async def aio_resource(database: RequestAnswerer, region: str) -> AsyncIterator[Any]:
     """An aioboto3 resource on a database."""
-    import aioboto3
-
+    try:
+        import aioboto3
+    except ImportError:
+        raise _no_aioboto3() from None
     session = aioboto3.Session(region_name=region, **_NO_CREDENTIALS)
     async with session.resource("dynamodb") as resource:
         attach(resource, database)
         yield resource
+
+
+def _no_aioboto3() -> UsageError:
+    return UsageError("this fixture needs aioboto3: pip install 'isotone[aioboto3]'")

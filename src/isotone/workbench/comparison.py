@@ -109,8 +109,8 @@ class SnapshotComparison:
     """The differences between two states of a table, in a file of its own (`database`)."""
 
     def __init__(self, database: Database, definition: TableDefinition) -> None:
-        self.counts = DifferenceCounts()
-        self.key_names = definition.table.key.names
+        self.counts: DifferenceCounts = DifferenceCounts()
+        self.key_names: tuple[str, ...] = definition.table.key.names
         self._database = database
         self._definition = definition
         self._before = self._after = Side(database, None)

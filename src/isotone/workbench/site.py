@@ -65,7 +65,7 @@ _UNKNOWN: Final = PlainResponse(
     headers=((b"Content-Type", b"text/html; charset=utf-8"), *_SECURITY),
 )
 
-log = logging.getLogger("isotone.workbench")
+log: logging.Logger = logging.getLogger("isotone.workbench")
 
 
 class Workbench:

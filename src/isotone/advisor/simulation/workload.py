@@ -158,7 +158,7 @@ class WorkloadCall:
     ) -> None:
         self.store: Store = store
         self.world: Any = world
-        self.chance = chance
+        self.chance: random.Random = chance
         self.clock: ManualClock = clock
         self._member = member
         self._draw = draw

@@ -64,10 +64,10 @@ class Where:
     __slots__ = ("beyond", "condition", "node", "plans")
 
     def __init__(self, node: ConditionNode) -> None:
-        self.node = node
+        self.node: ConditionNode = node
         self.plans: dict[tuple[tuple[str, ...], tuple[str, ...]], Any] = {}
         self.beyond: dict[tuple[str, ...], tuple[CompiledCondition | None]] = {}
-        self.condition = CompiledCondition.from_node(node, parameter="")
+        self.condition: CompiledCondition = CompiledCondition.from_node(node, parameter="")
         if not self.condition.values_used:  # all values are literals
             self.condition.check({})
 
@@ -93,7 +93,7 @@ class SelectedColumns(CompiledProjection):
             found = [(name, find(item)) for name, find in columns]
             return {name: value for name, value in found if value is not None}
 
-        self.project = project
+        self.project: Callable[[Item], Item] = project
 
 
 def _column_name(path: Path) -> str:

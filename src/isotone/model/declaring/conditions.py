@@ -99,14 +99,17 @@ class Operand(Comparable[T]):
     def __ge__(self, other: T | Comparable[T | None]) -> Condition:
         return self._compare(">=", other)
 
-    if not TYPE_CHECKING:  # hidden from type checkers, which refuse it on their own
+    if TYPE_CHECKING:
+
+        def __hash__(self) -> int: ...
+
+    else:  # hidden from type checkers, which refuse `&` and `|` on their own
 
         def __and__(self, other: object) -> NoReturn:
             raise not_a_condition(self)
 
         __or__ = __and__
-
-    __hash__ = object.__hash__
+        __hash__ = object.__hash__
 
 
 def place_in(field: Attr[Any], path: PathElements) -> str:

@@ -53,8 +53,8 @@ class Codec(Generic[T, W]):
             raise UsageError(
                 "ordered=True needs a codec that encodes equal values alike; leave out ordered=True or deterministic=False"
             )
-        self.encode = encode
-        self.decode = decode
+        self.encode: Callable[[T], W] = encode
+        self.decode: Callable[[W], T] = decode
         self.deterministic: bool = deterministic
         self.ordered: bool = ordered
 

@@ -319,10 +319,10 @@ class Attr(_FieldPlace[T]):
 
     def __init__(self, options: FieldOptions) -> None:
         self.options = options
-        self.name = ""
-        self.attribute = options.name or ""
+        self.name: str = ""
+        self.attribute: str = options.name or ""
         self.annotation: Any = None
-        self.is_in_order = options.in_order
+        self.is_in_order: bool = options.in_order
         self._field = self
         self._path = ()
 

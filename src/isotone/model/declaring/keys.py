@@ -61,9 +61,9 @@ class Key:
         self.partition = partition
         self.separator = separator
         self.sorted_by: tuple[Part, ...] = ()
-        self.sort_separator = separator
+        self.sort_separator: str = separator
         self.when: Condition | None = None
-        self.name = ""
+        self.name: str = ""
 
     def sort(self, *parts: Part, separator: str | None = None) -> Self:
         """Add the sort key's parts, the most significant first; `separator` replaces the key's own."""
@@ -117,7 +117,7 @@ class Index(Key):
             )
         if when is not None and not isinstance(when, Condition):
             raise UsageError(_not_a_condition(index, when))
-        self.index = index
+        self.index: str = index
         self.when = when
 
 
@@ -150,7 +150,7 @@ class StringSlot:
         components: tuple[Component, ...],
     ) -> None:
         self.attribute: KeyAttribute = attribute
-        self.template = template
+        self.template: readable.Template = template
         self.components: tuple[Component, ...] = components
         names = [component.field.name for component in components]
         converters = [_converters(component) for component in components]

@@ -57,12 +57,14 @@ class VectorIndex:
     ) -> None:
         self.field = field
         self.partition = partition
-        self.filters = (filters,) if isinstance(filters, Attr) else tuple(filters)
+        self.filters: tuple[Attr[Any], ...] = (
+            (filters,) if isinstance(filters, Attr) else tuple(filters)
+        )
         self.metric = metric
         self.projection = projection
         self.one_kind = one_kind
         self.index = name
-        self.name = ""
+        self.name: str = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name

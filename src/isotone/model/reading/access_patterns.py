@@ -39,7 +39,7 @@ class Pattern(Generic[E]):
     __slots__ = ("entity", "key", "schema")
 
     def __init__(self, entity: type[E], schema: EntitySchema, key: BoundKey) -> None:
-        self.entity = entity
+        self.entity: type[E] = entity
         self.schema: EntitySchema = schema
         self.key: BoundKey = key
 

@@ -243,6 +243,6 @@ def _fields_to_read(
     return projected_fields(schema, key)
 
 
-cached_selection = lru_cache(maxsize=512)(
+cached_selection: Callable[..., ItemSelection] = lru_cache(maxsize=512)(
     ItemSelection
 )  # cached, because many reads differ only in their bounds

@@ -46,7 +46,7 @@ class VectorPattern(Generic[E]):
     __slots__ = ("bound", "entity", "schema")
 
     def __init__(self, entity: type[E], schema: EntitySchema, bound: BoundVectorIndex) -> None:
-        self.entity = entity
+        self.entity: type[E] = entity
         self.schema: EntitySchema = schema
         self.bound: BoundVectorIndex = bound
 
@@ -121,7 +121,7 @@ class VectorSearch(Generic[E]):
     __slots__ = ("__dict__", "pattern", "wanted")
 
     def __init__(self, pattern: VectorPattern[E], wanted: Mapping[str, Any]) -> None:
-        self.pattern = pattern
+        self.pattern: VectorPattern[E] = pattern
         self.wanted: Mapping[str, Any] = wanted
 
     def requests(

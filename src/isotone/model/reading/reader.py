@@ -97,7 +97,7 @@ class Page(Sequence[E_co]):
         invalid: Sequence[InvalidItem] = (),
         schemas: tuple[EntitySchema, ...] = (),
     ) -> None:
-        self.items = items
+        self.items: list[E_co] = items
         self.cursor: str | None = cursor
         self.previous: str | None = previous
         self.stats: Stats = stats
@@ -733,7 +733,7 @@ class Traversal(Generic[R]):
         self._merge = TwoForms(read, None, self._meter, clock) if has_two_forms(read) else None
         self._request = None if read.is_empty else read.composed
         self._records = records
-        self.is_over = read.is_empty
+        self.is_over: bool = read.is_empty
 
     @property
     def stats(self) -> Stats:

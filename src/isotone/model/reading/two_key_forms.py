@@ -332,7 +332,7 @@ class TwoForms(Generic[E]):
         self._current: _FormRange | None = None
         self._returned = 0
         self._growth = 1
-        self.is_over = False
+        self.is_over: bool = False
 
     def step(self, wanted: int | None) -> Steps[list[Found]]:
         """The next results, possibly none; `wanted` is how many are needed, None for all."""

@@ -44,6 +44,7 @@ from isotone.model.writing.write import (
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
+    from isotone.model.declaring.entity_schema import EntitySchema
     from isotone.model.entity import Entity
 
 E = TypeVar("E", bound="Entity")
@@ -61,13 +62,13 @@ class Put(Write[E]):
         when: Condition | None = None,
         expected: Expectation = "anything",
     ) -> None:
-        self.schema = schema_of_instance(entity)
+        self.schema: EntitySchema = schema_of_instance(entity)
         if "created_id" in self.schema.by_role:
             give_id(entity, clock)
         self.entity = entity
         self.when = when
         self.expected = expected
-        self.reads = bool(self.schema.unique) and expected != "absence"
+        self.reads: bool = bool(self.schema.unique) and expected != "absence"
 
     @property
     def key(self) -> Item:  # a hook may change the key
@@ -150,10 +151,10 @@ class Delete(Write[E | None]):
         key: Mapping[str, Any],
         when: Condition | None = None,
     ) -> None:
-        self.schema = schema_of(target)
+        self.schema: EntitySchema = schema_of(target)
         self.when = when
-        self.entity = None if isinstance(target, type | EntityKey) else target
-        self.reads = bool(self.schema.unique)
+        self.entity: Entity | None = None if isinstance(target, type | EntityKey) else target
+        self.reads: bool = bool(self.schema.unique)
         self._key = key_of(self.schema, target, key)
         self._identity = identity_of(target, key)
 
@@ -205,7 +206,7 @@ class Check(Write[None]):
         key: Mapping[str, Any],
         when: Condition | None = None,
     ) -> None:
-        self.schema = schema_of(target)
+        self.schema: EntitySchema = schema_of(target)
         self.when = when
         self._key = key_of(self.schema, target, key)
         self._identity = identity_of(target, key)

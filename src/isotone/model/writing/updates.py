@@ -94,7 +94,7 @@ class ChangesWrite(Write[R]):
         key: Mapping[str, Any],
         when: Condition | None = None,
     ) -> None:
-        self.schema = schema_of(target)
+        self.schema: EntitySchema = schema_of(target)
         self.entity: Entity | None = None
         self.when = when
         if isinstance(target, type):

@@ -41,25 +41,27 @@ def _expression(entry: Any) -> None:
         raise ValidationException(f"Invalid ProjectionExpression: {EMPTY}")
 
 
-attributes_have_names = _each(_names)
+attributes_have_names: Check = _each(_names)
 """No name in AttributesToGet is empty."""
-expressions_are_not_empty = _each(_expression)
+expressions_are_not_empty: Check = _each(_expression)
 """No ProjectionExpression is empty."""
-names_have_expressions = _each(lambda entry: check_names_are_used(entry, batches.BATCH_GET))
+names_have_expressions: Check = _each(lambda entry: check_names_are_used(entry, batches.BATCH_GET))
 """ExpressionAttributeNames need an expression."""
-placeholders_are_well_formed = _each(
+placeholders_are_well_formed: Check = _each(
     lambda entry: check_placeholders(entry.expression_attribute_names, None)
 )
 """The keys of ExpressionAttributeNames, and the names, have the right form."""
-attributes_differ = _each(lambda entry: legacy.refuse_repeated_names(entry.attributes_to_get or ()))
+attributes_differ: Check = _each(
+    lambda entry: legacy.refuse_repeated_names(entry.attributes_to_get or ())
+)
 """No name occurs twice in AttributesToGet."""
-projections_are_sound = _each(
+projections_are_sound: Check = _each(
     lambda entry: Binding(entry.expression_attribute_names, None).projection(
         entry.projection_expression
     )
 )
 """Each ProjectionExpression is valid by itself."""
-placeholders_are_used = _each(batches.projection_of)
+placeholders_are_used: Check = _each(batches.projection_of)
 """Every placeholder is used."""
 
 

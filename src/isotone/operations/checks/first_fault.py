@@ -58,12 +58,12 @@ class RefusedRequest:
         structure: type[ApiStructure],
         given: bytes | Mapping[str, Any],
     ) -> None:
-        self.engine = engine
-        self.action = action
+        self.engine: Engine = engine
+        self.action: str = action
         self._structure = structure
         self._given = given
         self._request: Any = None
-        self.document = typed(structure, given)
+        self.document: dict[str, Any] = typed(structure, given)
 
     @property
     def shape(self) -> StructureShape:

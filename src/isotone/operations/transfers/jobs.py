@@ -28,7 +28,7 @@ from isotone.operations.transfers import export_files, loading
 
 _BUFFER: Final = 256 << 10  # bytes of an object read per turn
 
-log = logging.getLogger("isotone")
+log: logging.Logger = logging.getLogger("isotone")
 
 
 def pending(engine: Engine) -> bool:

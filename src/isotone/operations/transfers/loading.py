@@ -42,6 +42,7 @@ from isotone.engine.layout import (
 )
 from isotone.engine.loaded_entries import LoadedEntries
 from isotone.engine.table_indexes import SecondaryIndex, StoredTable
+from isotone.engine.table_schema import TableSchema
 from isotone.engine.transfers import LoadJob, TransferFailure
 from isotone.engine.vector_index import StoredVectorIndex
 from isotone.errors import ApiError, DamagedItem
@@ -166,21 +167,30 @@ class _Buffer:
     )
 
     def __init__(self, job: LoadJob, table: StoredTable) -> None:
-        self.object, self.position, self.number = job.object, job.position, job.index
+        self.object: int = job.object
+        self.position: int = job.position
+        self.number: int = job.index
         self._file: ItemFile | None = None
-        self.shapes = _shapes(table)
-        self.is_bulk = job.is_bulk  # an import has no conditions, and only puts items
+        self.shapes: KnownShapes = _shapes(table)
+        self.is_bulk: bool = job.is_bulk  # an import has no conditions, and only puts items
         self.loaded: LoadedEntries | None = None
         self.restart(table)
 
     def restart(self, table: StoredTable) -> None:
         """Begin at the next record, with the same open file."""
-        self.origin = (os.getpid(), self.object, self.position, table.schema)
+        self.origin: tuple[int, int, int, TableSchema] = (
+            os.getpid(),
+            self.object,
+            self.position,
+            table.schema,
+        )
         self.prepared: list[_PreparedPut] = []
         self.refused: list[_RefusedRecord] = []
         self.unwritten: list[_RefusedRecord] = []
-        self.size = self.read = self.written = 0
-        self.full = False
+        self.size: int = 0
+        self.read: int = 0
+        self.written: int = 0
+        self.full: bool = False
 
     @property
     def count(self) -> int:

@@ -20,7 +20,7 @@ from isotone.operations.transfers import jobs
 _RETRY: Final = 1.0  # seconds until a slice is retried whose failure could not be recorded
 _BUSY: Final = 0.05  # the same, if another process was writing
 
-log = logging.getLogger("isotone")
+log: logging.Logger = logging.getLogger("isotone")
 
 
 class TransferThreads:

@@ -89,10 +89,10 @@ class Rule:
     """A fault of one kind. `count` is how often it struck; `stop()` ends it."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count: int = 0
         self.order: dict[str, Any] = {}  # the options passed to `Faults.order`
-        self.is_stopped = False
-        self.lock = threading.RLock()
+        self.is_stopped: bool = False
+        self.lock: threading.RLock = threading.RLock()
 
     def stop(self) -> None:
         """End this fault."""

@@ -1,0 +1,36 @@
+"""Prints the lowest version that pyproject.toml allows of each dependency and extra, as constraints for pip; or
+`--extras`, the names of all extras but that of developers.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+_BOUND = re.compile(r"^[\w.-]+(\[\w+\])?>=[\d.]+(; .*)?$")
+
+
+def lowest(project: str) -> list[str]:
+    """`msgspec==0.19` for each `msgspec>=0.19`. The packages of developers are left out."""
+    needed = {
+        *tomllib.loads(project)["project"]["dependencies"],
+        *(each for packages in extras(project).values() for each in packages),
+    }
+    wrong = [each for each in needed if _BOUND.match(each) is None]
+    if wrong:
+        raise ValueError(f"give {wrong[0]!r} one lower bound, such as 'msgspec>=0.19'")
+    return sorted(each.replace(">=", "==", 1) for each in needed)
+
+
+def extras(project: str) -> dict[str, list[str]]:
+    """The packages of each extra that is for users."""
+    found: dict[str, list[str]] = tomllib.loads(project)["project"]["optional-dependencies"]
+    return {name: packages for name, packages in found.items() if name != "dev"}
+
+
+if __name__ == "__main__":
+    about = PROJECT.read_text(encoding="utf-8")
+    print(",".join(extras(about)) if "--extras" in sys.argv else "\n".join(lowest(about)))
