@@ -208,8 +208,8 @@ DEFINITIONS: Final = {
 Show what a statement, a query or a request reads and costs: the range of the key, as it is stored and as a drawing,
 the items and units, what a filter wastes, and what else could answer it.
 
-The figures are an estimate from the table's description and a sample of its items. --run executes the call, even a
-write, and shows what it cost.""",
+The figures are an estimate from the table's description, a sample of its items and the beginning of the range; if it is
+not exact, the least and the most stand below it. --run executes the call, even a write, and shows what it cost.""",
         examples="""
 isotone explain shop.db "SELECT * FROM Orders WHERE customer = 'ann' AND total > 10"
 isotone explain shop.db Orders customer=ann 'placed_at begins_with 2020-01' --reverse --run
