@@ -18,6 +18,7 @@ import mmap
 import os
 import select
 import stat
+import sys
 import time
 from collections.abc import Sequence
 from os import PathLike
@@ -135,7 +136,7 @@ class AuditLog:
 
     def _use(self, file: int) -> None:
         self._file = file
-        self._may_block = hasattr(select, "poll") and not stat.S_ISREG(os.fstat(file).st_mode)
+        self._may_block = sys.platform != "win32" and not stat.S_ISREG(os.fstat(file).st_mode)
 
     def _ends_within_a_line(self) -> bool:
         """Whether the file's last line is incomplete, because an earlier process died or the disk was full."""
@@ -231,11 +232,12 @@ class AuditLog:
         return taken
 
     def _wait_for_reader(self) -> None:
-        poll = select.poll()
-        poll.register(self._file, select.POLLOUT)
-        self._is_stalled = not poll.poll(0 if self._is_stalled else _WAIT)
-        if self._is_stalled:
-            raise OSError(errno.EAGAIN, "its reader does not read")
+        if sys.platform != "win32":
+            poll = select.poll()
+            poll.register(self._file, select.POLLOUT)
+            self._is_stalled = not poll.poll(0 if self._is_stalled else _WAIT)
+            if self._is_stalled:
+                raise OSError(errno.EAGAIN, "its reader does not read")
 
 
 def tables_of(resources: Sequence[str]) -> list[str]:
