@@ -9,8 +9,9 @@ PYTHONS ?= $(shell for minor in 11 12 13 14 15; do \
 		if $$python -c 'import ensurepip, venv' 2> /dev/null; then echo $$python; break; fi; \
 	done; done)
 READY  := $(VENV)/.ready
-# What make lowest runs: the layers that import packages of others.
-LOWEST_TESTS ?= tests/storage tests/codec tests/values tests/engine tests/server tests/testing tests/packaging/test_extras.py
+# What make lowest runs: the layers that import packages of others. Some other tests need a newer botocore themselves.
+LOWEST_TESTS ?= tests/storage tests/codec tests/values tests/engine tests/packaging/test_extras.py tests/testing/test_mock.py \
+	$(foreach name,connection dispatcher lanes listener monitor request response whole,tests/server/test_$(name).py)
 # Tests that start browsers, other clients and backends, and processes to kill. Their long forms have targets of their own.
 SUITES := tests/attack tests/browser tests/crash tests/sdks \
 	tests/examples/test_addresses.py tests/structures/test_sorted_set_redis.py
@@ -180,4 +181,4 @@ attack: $(READY) ## the long forms of the attacks and crash tests: flipped bits,
 	ISOTONE_LONG=1 ISOTONE_SOAK_SECONDS=3600 ISOTONE_FLIPS=1000 ISOTONE_SEEDS=1000 ISOTONE_KILLS=100 $(BIN)/pytest -s tests/attack tests/crash
 
 clean: ## remove what was built
-	rm -rf $(VENV) .venv-docs build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-docs .venv-lowest .venv-packages build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -11,6 +11,7 @@ from aiobotocore.session import get_session
 
 import isotone
 from isotone.errors import InternalServerError, ProvisionedThroughputExceededException, UsageError
+from isotone.testing import attachment
 from isotone.testing.attachment import attach
 
 TABLE: dict[str, Any] = {
@@ -134,3 +135,8 @@ def test_botocore_retries_what_it_would_retry(monkeypatch: pytest.MonkeyPatch) -
 def test_refuses_strangers(stranger: Any, database: Any) -> None:
     with pytest.raises(UsageError, match="client, resource or session"):
         attach(stranger, database)
+
+
+def test_aiobotocore_finds_the_headers_where_its_older_versions_look():
+    answer = attachment.response_awaitably("http://here", 200, b"{}", "text/xml")
+    assert answer.raw.raw_headers == [(b"Content-Type", b"text/xml")]

@@ -96,7 +96,7 @@ def respond(request: Any, database: RequestAnswerer) -> AWSResponse:
 
 def response(url: str, status: int, body: bytes, content_type: str = _JSON) -> AWSResponse:
     """A response as botocore receives it."""
-    return AWSResponse(url, status, _headers(content_type), _Content(body))
+    return AWSResponse(url, status, _headers(content_type), _Content(body, content_type))
 
 
 def respond_awaitably(request: Any, database: RequestAnswerer) -> AWSResponse:
@@ -110,16 +110,18 @@ def response_awaitably(
     """A response as aiobotocore receives it."""
     from aiobotocore.awsrequest import AioAWSResponse
 
-    return AioAWSResponse(url, status, _headers(content_type), _Content(body))
+    return AioAWSResponse(url, status, _headers(content_type), _Content(body, content_type))
 
 
 class _Content:
     """The body of a response, for botocore (`stream`) and aiobotocore (`read`)."""
 
-    __slots__ = ("_body",)
+    __slots__ = ("_body", "raw_headers")
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, content_type: str) -> None:
         self._body = body
+        # Where older versions of aiobotocore read the headers.
+        self.raw_headers: list[tuple[bytes, bytes]] = [(b"Content-Type", content_type.encode())]
 
     def stream(self, **_: Any) -> Iterator[bytes]:
         yield self._body
