@@ -34,9 +34,9 @@ _WRITE_UNIT: Final = limits.WRITE_UNIT
 class _Spent(threading.local):
     """What the requests of this thread have consumed, read and returned, for those who take the difference."""
 
-    units = 0.0
-    read = 0
-    returned = 0
+    units: float = 0.0
+    read: int = 0
+    returned: int = 0
 
 
 spent: Final = _Spent()

@@ -90,7 +90,7 @@ class EntitySchema:
             field.options.role: field for field in fields.values()
         }
         self.unique: list[Attr[Any]] = [field for field in fields.values() if field.options.unique]
-        self.computations = Computations(entity, fields)
+        self.computations: Computations = Computations(entity, fields)
         self.marks: Item = {table.tag: {"S": tag}}
         if self.version > 1:
             self.marks[VERSION_ATTRIBUTE] = {"N": str(version)}

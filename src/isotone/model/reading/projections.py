@@ -122,7 +122,7 @@ class Projection(Generic[E]):
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and other.__dict__ == self.__dict__
 
-    __hash__ = None  # type: ignore[assignment] # equal by value
+    __hash__: ClassVar[None] = None  # type: ignore[assignment] # equal by value
 
     def __repr__(self) -> str:
         inner = ", ".join(f"{name}={value!r}" for name, value in self._shown().items())

@@ -116,7 +116,7 @@ class DeleteSeen(_AsSeen, Delete[Any]):
     """Delete an item."""
 
     def __init__(self, schema: EntitySchema, item: Item) -> None:
-        self.reads = bool(schema.unique)
+        self.reads: bool = bool(schema.unique)
         self._see(schema, item)
 
     def prepare(self) -> None:
