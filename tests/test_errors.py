@@ -46,6 +46,7 @@ ARGUMENTS: dict[str, Any] = {
     "table": "things",
     "entity": "Thing",
     "field": "number",
+    "fields": {"number": "no"},
     "file": "a.csv",
     "code": "S3NoSuchKey",
     "tree": "t17",

@@ -62,7 +62,7 @@ def test_a_profile_is_read_as_aws_tools_do(tmp_path: Path) -> None:
 
 
 def test_no_credentials_for_amazon(without_botocore: None) -> None:
-    with pytest.raises(NoCredentials, match=r"AWS_ACCESS_KEY_ID.*pip install isotone\[boto3\]"):
+    with pytest.raises(NoCredentials, match=r"AWS_ACCESS_KEY_ID.*pip install 'isotone\[boto3\]"):
         endpoint_of("dynamodb://eu-west-1")
 
 

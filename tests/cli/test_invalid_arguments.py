@@ -70,6 +70,7 @@ GOOD = {
     "sql": ["d.db", "SELECT * FROM Orders"],
     "explain": ["d.db", "Orders", "id=1"],
     "call": ["d.db", "GetItem", "{}"],
+    "top": ["http://127.0.0.1:9"],  # where nobody listens
     "model": ["d.db", "Orders"],
     "shell": ["d.db"],
     "lint": ["d.db"],

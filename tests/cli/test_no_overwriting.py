@@ -51,6 +51,7 @@ READ: Final = {
     ("demo", "credentials"),
     ("user", "policy"),
     ("workbench", "model"),
+    ("explain", "model"),
     ("workbench", "workload"),
     ("simulate", "workload"),
     ("simulate", "prices"),

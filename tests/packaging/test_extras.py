@@ -14,11 +14,11 @@ EXTRAS = extras(PROJECT.read_text(encoding="utf-8"))
 
 _AIO = """
 import asyncio
-from isotone.testing import wiring
+from isotone.testing import fixture_clients
 async def use(made):
     async with made:
         pass
-asyncio.run(use(wiring.{}(None, "eu-west-1")))
+asyncio.run(use(fixture_clients.{}(None, "eu-west-1")))
 """
 
 
@@ -40,7 +40,7 @@ USES = [
         "boto3 botocore",
         "from isotone.testing import mock_dynamodb; mock_dynamodb().start()",
     ),
-    Use("boto3", "boto3 botocore", "from isotone.testing.wiring import Wiring"),
+    Use("boto3", "boto3 botocore", "from isotone.testing.fixture_clients import FixtureClients"),
     Use(
         "boto3",
         "boto3 botocore",

@@ -175,5 +175,5 @@ def test_without_sqlalchemy_it_says_what_to_install(
     engine: Any, follows: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-    with pytest.raises(UsageError, match=r"pip install isotone\[sqlalchemy\]"):
+    with pytest.raises(UsageError, match=r"pip install 'isotone\[sqlalchemy\]"):
         RelationalFollowers(engine, follows.c.author, follows.c.reader)
