@@ -128,7 +128,7 @@ function Shape({ query, all, onExplain }: ShapeProps) {
         ))}
       </th>
       <td class="number" data-label="units">
-        <strong>{brief(query.units)}</strong>
+        <strong>{query.units < 1000 ? brief(query.units) : count(Math.round(query.units))}</strong>
         <span class="share" role="img" aria-label={`${Math.round(100 * share)} % of all units`}>
           <span style={{ width: `${100 * share}%` }} />
         </span>
