@@ -14,7 +14,7 @@ from uuid import UUID
 
 import pytest
 from tests.browser.chromium import needs_chromium
-from tests.oracle import wanted
+from tests.oracle import optional_dynamodb_local
 from tests.workbench.every_type import MOMENT, Address, Customer, Line, Order, Size, order, shop
 
 import isotone
@@ -36,7 +36,7 @@ def store(request: Any) -> Iterator[Store]:
             yield from _verified(isotone.connect(database))
         return
     with (
-        wanted.dynamodb_local() as started,
+        optional_dynamodb_local.dynamodb_local() as started,
         isotone.connect(
             started.url, region="us-east-1", credentials=isotone.Credentials("local", "local")
         ) as store,
