@@ -66,7 +66,7 @@ def test_cycles_leave_no_objects(way, tmp_path):
             prepare(send)
             for number in range(WARM_UP):
                 cycle(send, number)
-            objects(database)  # the first count leaves something itself: what abstract classes remember
+            objects(database)  # the first count leaves what abstract classes remember
             before = objects(database)
             for number in range(WARM_UP, WARM_UP + CYCLES):
                 cycle(send, number)

@@ -169,7 +169,9 @@ class PatternCode:
         self._conditions: list[str] = []
         self._import(entity)
         module = sys.modules.get(entity.__module__)
-        self.is_importable: bool = source is not None or getattr(module, entity.__name__, None) is entity
+        self.is_importable: bool = (
+            source is not None or getattr(module, entity.__name__, None) is entity
+        )
         """Whether a program can import the entity: not those that a structure binds to its table."""
 
     def compare(self, field: str, operator: str, values: Sequence[Any]) -> None:
