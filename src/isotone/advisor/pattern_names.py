@@ -68,9 +68,9 @@ class ModelPatterns:
         An entity is considered if it has all attributes of the filter.
         """
         table = self._tables.get(plan.table)
-        if table is None or plan.filter is None:
+        if table is None or plan.filter is None or plan.where is None:
             return
-        terms = [term for node in distinct([plan.where]) if (term := key_term(node))]  # type: ignore[list-item]
+        terms = [term for node in distinct([plan.where]) if (term := key_term(node))]
         wanted = next((t for t in terms if (t.attribute, t.operator) == (table.tag, "=")), None)
         for schema in table.entities.values():
             if wanted is not None and wanted.values(plan.values) != ({"S": schema.tag},):

@@ -161,10 +161,12 @@ class KeyPlanner:
         """The positions of equalities on the first sort attributes, and of the conditions on the one after them."""
         equal: list[int] = []
         for name in sort:
-            places = [at for at, term in enumerate(self._terms) if term and term.attribute == name]
-            first = next((at for at in places if self._terms[at].operator == "="), None)  # type: ignore[union-attr]
+            terms = {
+                at: term for at, term in enumerate(self._terms) if term and term.attribute == name
+            }
+            first = next((at for at, term in terms.items() if term.operator == "="), None)
             if first is None:
-                return equal, places
+                return equal, [*terms]
             equal.append(first)
         return equal, []
 

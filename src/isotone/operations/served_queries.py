@@ -170,10 +170,7 @@ class ServedQueries:
         weight = 1 if is_one else self._every
         try:
             counts = self._by_spelling[name, _get[name](request)]
-        except (
-            KeyError,
-            TypeError,
-        ):  # a new one, or one with names of attributes, which are a dict
+        except (KeyError, TypeError):  # new, or with names of attributes, which are a dict
             counts = self._find(name, request)
         read = spent.read
         counts.calls += weight

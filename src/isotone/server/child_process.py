@@ -89,7 +89,7 @@ async def _serve(make: Callable[[socket.socket], ProcessRole], control: socket.s
                 return
             try:
                 role.handle(order)
-            except Exception:
+            except Exception:  # a fault in one order must not end the process with all its requests
                 log.exception("an order of the supervisor could not be executed")
 
     await role.begin()

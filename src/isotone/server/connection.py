@@ -498,7 +498,7 @@ class ServerConnection(asyncio.Protocol):
                 self._respond(style, result, keep_alive)
             else:
                 self._send(render_result(style, result, keep_alive), keep_alive)
-        except Exception:
+        except Exception:  # a fault of ours is a 500 for its client, not the end of the event loop
             log.exception("a request could not be answered")
             self._backlog.clear()
             self._refuse(BROKEN)
@@ -552,7 +552,7 @@ class ServerConnection(asyncio.Protocol):
             request, keep_alive = self._backlog.popleft()
             try:
                 self._start(request, keep_alive)
-            except Exception:
+            except Exception:  # as in `_answer`
                 log.exception("a request could not be answered")
                 self._backlog.clear()
                 self._refuse(BROKEN)
@@ -681,7 +681,7 @@ class ServerConnection(asyncio.Protocol):
 def _read_or_broken(reading: Read, received: Received) -> ServiceCall | PlainResponse | HttpRefusal:
     try:
         return reading(*received)
-    except Exception:
+    except Exception:  # runs in a thread, where nobody else would report it
         log.exception("a request could not be read")
         return BROKEN
 
@@ -689,6 +689,6 @@ def _read_or_broken(reading: Read, received: Received) -> ServiceCall | PlainRes
 def _rendered(style: ResponseStyle, result: bytes, keep_alive: bool) -> bytes:
     try:
         return render_result(style, result, keep_alive)
-    except Exception:
+    except Exception:  # runs in a thread, where nobody else would report it
         log.exception("a request could not be answered")
         return render_page(BROKEN, keep_alive=keep_alive)

@@ -158,7 +158,7 @@ def _run_lane(end: socket.socket, open_service: OpenService) -> None:
         serve_lane(end, open_service())
     except ConnectionError:
         pass  # the server has ended
-    except Exception:
+    except Exception:  # the process ends below in any case; this says why
         log.exception("a lane has ended")
     finally:
         os._exit(0)

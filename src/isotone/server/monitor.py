@@ -92,7 +92,7 @@ class Monitor:
     def _page(self, request: PlainResponse, peer: Any) -> PlainResponse:
         try:
             return self.page(request, peer)
-        except Exception:
+        except Exception:  # a page that fails must not end the server that it observes
             log.exception("the metrics could not be made")
             return BROKEN
 

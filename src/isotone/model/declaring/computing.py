@@ -148,7 +148,7 @@ class Computations(dict[str, Callable[[Any], Any]]):
         underway.append(name)
         try:
             value = values[name] = self[name](entity)
-        except Exception:
+        except Exception:  # the user's function; raised again, with the field noted
             underway.failed = underway.failed or name
             raise
         finally:
