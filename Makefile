@@ -24,7 +24,7 @@ TOOLS := $(wildcard tests/advisor tests/bench tests/cli tests/demo tests/docs te
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick matrix lowest newest suites long check check-here check-win32 check-darwin check-typing format lock files pictures docs-serve bench since oracle oracle-requests oracle-library redis crash attack clients browser workbench docs packages image release clean
+.PHONY: help demo test quick matrix lowest newest suites long check check-here check-win32 check-darwin check-typing format lock files pictures docs-serve bench since instructions oracle oracle-requests oracle-library redis crash attack clients browser workbench docs packages image release clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -110,6 +110,9 @@ bench: $(READY) ## measure us and our peers in the same run (installs the peers 
 
 since: $(READY) ## compare the speed of the hot paths with an earlier commit (COMMIT=v0.1.0)
 	$(BIN)/python -m bench.since $(or $(COMMIT),HEAD)
+
+instructions: $(READY) ## count the instructions of the hot paths, now and at an earlier commit (COMMIT=v0.1.0; needs valgrind)
+	$(BIN)/python -m bench.instructions $(or $(COMMIT),HEAD)
 
 oracle: oracle-requests oracle-library ## compare answers with Amazon's DynamoDB Local (needs Java and Maven)
 

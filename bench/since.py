@@ -273,6 +273,12 @@ def checked_out(commit: str) -> Iterator[Path]:
             _git("worktree", "remove", "--force", str(tree))
 
 
+def compiled(*trees: Path) -> None:
+    """Compile the sources of trees, so that what starts in one does not."""
+    sources = [str(tree / "src") for tree in trees]
+    subprocess.run([sys.executable, "-m", "compileall", "-q", *sources], check=True)
+
+
 def _git(*words: str) -> None:
     if subprocess.run(["git", *words], cwd=peers.ROOT).returncode:
         sys.exit(2)  # git has said why
@@ -300,10 +306,7 @@ def main() -> int:
         )
     slower = False
     with checked_out(options.commit) as before:
-        for tree in (before, peers.ROOT):
-            subprocess.run(
-                [sys.executable, "-m", "compileall", "-q", str(tree / "src")], check=True
-            )
+        compiled(before, peers.ROOT)
         print(
             "| path | before | now | ratio | middle half |\n|---|---:|---:|---:|---:|", flush=True
         )
