@@ -195,7 +195,7 @@ def test_requests_that_differ_in_values_and_placeholders_are_one_shape() -> None
 def test_memory_is_bounded_and_no_count_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(served_queries, "MOST", 10)
     monkeypatch.setattr(served_queries, "_SPELLINGS", 15)
-    monkeypatch.setattr(served_queries, "_BUSY", float("inf"))  # count every request
+    monkeypatch.setattr(served_queries, "BUSY", float("inf"))  # count every request
     with isotone.open() as database:
         fill(database)
         database.measure()
@@ -219,7 +219,7 @@ def test_memory_is_bounded_and_no_count_is_lost(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_busy_server_samples_cheap_requests_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(served_queries, "_BUSY", 0)
+    monkeypatch.setattr(served_queries, "BUSY", 0)
     with isotone.open() as database:
         fill(database)
         database.measure()

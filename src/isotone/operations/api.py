@@ -54,7 +54,7 @@ from isotone.operations.long_requests import is_long, this_thread
 from isotone.operations.long_writes import EvaluateFirst, evaluating_first
 from isotone.operations.permissions import RequiredPermission, accesses, has_policies
 from isotone.operations.request_decoding import convert, decode
-from isotone.operations.served_queries import COUNTED, ServedQueries
+from isotone.operations.served_queries import COUNTED, MAY_BE_EXPENSIVE, ServedQueries
 from isotone.operations.transfers import (  # noqa: F401 - each registers its actions
     bulk_puts,
     exports,
@@ -117,8 +117,12 @@ class Api:
         action = ACTIONS[operation]
         try:
             request = decode(action.request, body)
-            if self.served is not None and operation in COUNTED:
-                return encode_response(self.served.run(self.engine, action, request, body))
+            served = self.served
+            if served is not None and operation in COUNTED:
+                is_sampled = served.is_sampled()
+                if is_sampled or operation in MAY_BE_EXPENSIVE:
+                    answer = served.run(self.engine, action, request, body, is_sampled)
+                    return encode_response(answer)
             return encode_response(action.run(self.engine, request))
         except EvaluateFirst as first:
             if self.engine.lock._is_owned():  # the transaction is that of a group

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from isotone import limits
-from isotone.engine.consumed_units import TableUnits, spent
+from isotone.engine.consumed_units import TableUnits, per_thread
 from isotone.engine.engine import Engine
 from isotone.engine.layout import SIZE_BYTES, size_of
 from isotone.expressions import CompiledProjection, CompiledUpdate
@@ -144,7 +144,7 @@ def get_item(engine: Engine, request: GetItem) -> Answer:
         if record is None or len(record) <= limits.READ_UNIT:
             consumed = 1.0 if request.consistent_read else 0.5
             units.read_units += consumed
-            spent.units += consumed
+            per_thread.spent.units += consumed
         else:
             units.read(size_of(record), consistent=bool(request.consistent_read))
     return {} if record is None else {"Item": msgspec.Raw(record[SIZE_BYTES:])}

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 from msgspec import Meta
 
 from isotone import limits
-from isotone.engine.consumed_units import spent
+from isotone.engine.consumed_units import per_thread
 from isotone.engine.engine import Engine
 from isotone.engine.layout import Bounds, size_of
 from isotone.engine.pages import OrderedSource, RangePage, RecordReader, segment_bounds
@@ -400,6 +400,7 @@ class Selection:
         for size in self._fetched:
             meter.read(size, consistent=consistent)
         self._fetched = []
+        spent = per_thread.spent
         spent.read += page.scanned
         spent.returned += page.count
 

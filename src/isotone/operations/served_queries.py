@@ -15,15 +15,16 @@ import re
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from itertools import cycle
 from operator import attrgetter
 from time import perf_counter
 from typing import Any, Final
 
 import msgspec
 
-from isotone.engine.consumed_units import spent
+from isotone.engine.consumed_units import Spent, per_thread
 from isotone.engine.engine import Engine
 from isotone.errors import ValidationException
 from isotone.expressions.partiql import parse_statement
@@ -34,12 +35,12 @@ MOST: Final = 400
 """Shapes that have counts of their own."""
 BOUNDS: Final = tuple(0.00005 * 1.5**step for step in range(36))
 """Seconds, up to a minute: the upper bounds of the histograms."""
+BUSY = 1000.0
+"""Requests a second from which a server is busy."""
 
 _SPELLINGS: Final = 2000  # of requests, whose counts are known by their text
-_OF_ITEMS: Final = frozenset({"GetItem", "PutItem", "UpdateItem", "DeleteItem"})
 _EXPENSIVE: Final = 2.0  # units from which each request is counted
 _SAMPLED: Final = 17  # cheap requests of a busy server, of which one is counted; no period of a program has this length
-_BUSY: Final = 1000  # requests a second from which a server is busy
 _LOOK: Final = 50  # counted requests after which the rate is looked at
 _LARGEST_EXAMPLE: Final = 4096  # bytes of a request that is kept to be explained
 _LONGEST: Final = 400  # characters of an expression that are shown
@@ -51,23 +52,20 @@ _LITERALS: Final = frozenset(
     {StatementTokenKind.STRING, StatementTokenKind.NUMBER, StatementTokenKind.ION}
 )
 
-# What distinguishes the requests of an action, in this order: table, index, expressions, names.
+# What distinguishes the requests of an action, besides the names of attributes.
 _MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "Query": (
         *("table_name", "index_name", "key_condition_expression", "filter_expression"),
-        *("projection_expression", "expression_attribute_names", "key_conditions", "query_filter"),
+        *("projection_expression", "key_conditions", "query_filter"),
     ),
     "Scan": (
         *("table_name", "index_name", "filter_expression", "projection_expression"),
-        *("expression_attribute_names", "scan_filter"),
+        "scan_filter",
     ),
-    "GetItem": ("table_name", "projection_expression", "expression_attribute_names"),
-    "PutItem": ("table_name", "condition_expression", "expression_attribute_names"),
-    "DeleteItem": ("table_name", "condition_expression", "expression_attribute_names"),
-    "UpdateItem": (
-        *("table_name", "update_expression", "condition_expression"),
-        "expression_attribute_names",
-    ),
+    "GetItem": ("table_name", "projection_expression"),
+    "PutItem": ("table_name", "condition_expression"),
+    "DeleteItem": ("table_name", "condition_expression"),
+    "UpdateItem": ("table_name", "update_expression", "condition_expression"),
     "ExecuteStatement": ("statement",),
 }
 _PARTS: Final = {
@@ -80,9 +78,10 @@ _PARTS: Final = {
 }
 _get: Final[dict[str, Any]] = {action: attrgetter(*members) for action, members in _MEMBERS.items()}
 
-
 COUNTED: Final = frozenset(_MEMBERS)
 """The actions whose requests are counted."""
+MAY_BE_EXPENSIVE: Final = frozenset({"Query", "Scan", "ExecuteStatement"})
+"""Those of them that are counted whenever they are expensive."""
 
 
 class ShapeCounts(msgspec.Struct):
@@ -138,19 +137,17 @@ class ServedQueries:
         self._lock = threading.Lock()
         self._by_spelling: dict[Any, ShapeCounts] = {}
         self._by_shape: dict[tuple[str, ...], ShapeCounts] = {}
-        self._turn = 0
         self._every = 1
+        self.is_sampled: Callable[[], bool] = cycle([True]).__next__
+        """Whether the next request is counted, cheap or not."""
         self._sampled = 0
         self._looked_at = perf_counter()
 
-    def run(self, engine: Engine, action: Action, request: Any, body: bytes) -> Answer:
-        """Execute a request, and count it, unless it is a cheap one of many."""
-        self._turn = turn = self._turn + 1
-        is_sampled = turn >= self._every
-        if is_sampled:
-            self._turn = 0
-        elif action.name in _OF_ITEMS:
-            return action.run(engine, request)
+    def run(
+        self, engine: Engine, action: Action, request: Any, body: bytes, is_sampled: bool
+    ) -> Answer:
+        """Execute a request, and count it; one that is not sampled, only if it was expensive."""
+        spent = per_thread.spent
         spent.read = spent.returned = 0
         units = spent.units
         began = perf_counter()
@@ -161,17 +158,23 @@ class ServedQueries:
         seconds = perf_counter() - began
         if is_sampled:
             self._pace()
-        self._count(action.name, request, body, units, seconds)
+        self._count(action.name, request, body, spent, units, seconds)
         return answer
 
-    def _count(self, name: str, request: Any, body: bytes, units: float, seconds: float) -> None:
+    def _count(
+        self, name: str, request: Any, body: bytes, spent: Spent, units: float, seconds: float
+    ) -> None:
         """Count a request: an expensive one as itself, a cheap one as all those that were not counted."""
-        is_one = units >= _EXPENSIVE and name not in _OF_ITEMS
+        is_one = units >= _EXPENSIVE and name in MAY_BE_EXPENSIVE
         weight = 1 if is_one else self._every
+        spelling = _spelling(name, request)
         try:
-            counts = self._by_spelling[name, _get[name](request)]
-        except (KeyError, TypeError):  # new, or with names of attributes, which are a dict
-            counts = self._find(name, request)
+            counts = self._by_spelling.get(spelling)
+        except TypeError:  # the conditions of the old parameters are dicts
+            spelling = _shape(name, request).shape
+            counts = self._by_spelling.get(spelling)
+        if counts is None:
+            counts = self._find(spelling, _shape(name, request))
         read = spent.read
         counts.calls += weight
         counts.units += units * weight
@@ -189,25 +192,16 @@ class ServedQueries:
         self._sampled += 1
         if self._sampled == _LOOK:
             rate = _LOOK * self._every / max(now - self._looked_at, 1e-9)
-            self._every = _SAMPLED if rate > _BUSY else 1
+            self._every = _SAMPLED if rate > BUSY else 1
+            self.is_sampled = cycle([True] + [False] * (self._every - 1)).__next__
             self._sampled, self._looked_at = 0, now
 
-    def _find(self, name: str, request: Any) -> ShapeCounts:
-        """The counts of a request whose key is new, or is not hashable, because it has names of attributes."""
-        key: Any = name, _get[name](request)
-        try:
-            hash(key)
-        except TypeError:
-            names = request.expression_attribute_names or {}
-            plain = [each for each in key[1] if not isinstance(each, dict)]
-            key = name, *plain, *names.items(), _legacy_of(request)
-            counts = self._by_spelling.get(key)
-            if counts is not None:
-                return counts
+    def _find(self, spelling: Any, shape: ShapeCounts) -> ShapeCounts:
+        """The counts of a request that is spelled as none before it."""
         with self._lock:
             if len(self._by_spelling) >= _SPELLINGS:
                 self._by_spelling.clear()
-            counts = self._by_spelling[key] = self._own(_shape(name, request))
+            counts = self._by_spelling[spelling] = self._own(shape)
             return counts
 
     def _own(self, counts: ShapeCounts) -> ShapeCounts:
@@ -296,6 +290,15 @@ def _quantile(counts: list[int], share: float) -> float:
         if left <= 0:
             return bound
     return BOUNDS[-1]
+
+
+def _spelling(name: str, request: Any) -> Any:
+    """What distinguishes the request from those of other shapes, as its client has written it."""
+    members = _get[name](request)
+    if name == "ExecuteStatement":
+        return members
+    names = request.expression_attribute_names
+    return name, members, None if names is None else tuple(names.items())
 
 
 def _shape(name: str, request: Any) -> ShapeCounts:
