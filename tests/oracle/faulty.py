@@ -246,7 +246,11 @@ def main(arguments: list[str]) -> int:
     for actions in _groups(given.actions):
         with Isotone() as ours, Dynoxide() as theirs:
             sides = Sides(ours, theirs, actions)
-            for _ in range(given.count * len(actions) // len(given.actions)):
+            asked = given.count * len(actions) // len(given.actions)
+            for number in range(asked):
+                if number % 1000 == 0:
+                    progress = f"{number:,} of {asked:,} to {len(actions)} actions, {sum(times.values())} differ"
+                    print(progress, file=sys.stderr, flush=True)
                 case = random_case(dice, actions, given.faults)
                 answers = sides.ask(case)
                 if agree(case, *answers):
