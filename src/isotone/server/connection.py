@@ -448,7 +448,7 @@ class ServerConnection(asyncio.Protocol):
                 log.exception("a request could not be answered")
                 self._break_off()
         if self._held and self._outstanding is None and not self._backlog:
-            self._release()  # all are answered, even if the client has not read all
+            self._release(self._counted)  # all are answered, even if the client has not read all
         if self._paused and not (self._backlog or self._blocked or self._transport.is_closing()):
             self._paused = False
             self._transport.resume_reading()
@@ -572,10 +572,10 @@ class ServerConnection(asyncio.Protocol):
         log.warning("a request was refused: the bodies of all requests are over the budget")
         self._monitor.metrics.refused_bodies += 1
 
-    def _release(self) -> None:
-        """Remove the bodies from the budget."""
-        self._bodies.held -= self._held
-        self._held = self._counted = 0
+    def _release(self, arriving: int = 0) -> None:
+        """Remove the bodies from the budget, except what has come of the one that is arriving."""
+        self._bodies.held -= self._held - arriving
+        self._held = arriving
 
     def _refuse(self, page: PlainResponse) -> None:
         """Answer with an error page, after the requests before it, and close. Only the first refusal is sent."""
