@@ -22,8 +22,7 @@ import httptools
 import msgspec
 
 from isotone import errors
-from isotone.backends.interface import Request, Response, as_text
-from isotone.backends.request_retries import with_token
+from isotone.backends.interface import Request, Response, as_text, with_token
 from isotone.backends.signing import Signer
 from isotone.crc import crc32
 from isotone.errors import ApiError, ConnectionFailed

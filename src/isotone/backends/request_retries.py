@@ -11,14 +11,12 @@ that adds to a number may count twice; with `Retries.none()` the caller decides.
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from isotone.backends.interface import Request
 from isotone.errors import (
     ApiError,
     BatchIncomplete,
@@ -80,13 +78,6 @@ def full_jitter(
     [0.05, 0.1, 0.2, 0.3]
     """
     return random() * min(longest, first * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS))
-
-
-def with_token(operation: str, request: Request) -> Request:
-    """The request; a transaction gets a token, so that a retry after a lost answer does not execute it twice."""
-    if operation != "TransactWriteItems" or "ClientRequestToken" in request:
-        return request
-    return {**request, "ClientRequestToken": os.urandom(16).hex()}
 
 
 def is_retryable(error: Exception) -> bool:

@@ -18,8 +18,8 @@ import msgspec
 
 from isotone import errors
 from isotone.backends.interception import Interceptor
-from isotone.backends.interface import Native, Request, Response
-from isotone.backends.request_retries import Retries, with_token
+from isotone.backends.interface import Native, Request, Response, with_token
+from isotone.backends.request_retries import Retries
 from isotone.clock import Clock, ManualClock, SystemClock
 from isotone.errors import ApiError, ConnectionFailed, UsageError
 from isotone.testing.faults.failing import (
