@@ -19,8 +19,6 @@ from bench import requests
 from bench.measuring import Effort, Row, Target
 from bench.wired import WiredServer
 from isotone.server.connection import ServerConnection
-from isotone.server.request import ServiceCall
-from isotone.server.response import render_result
 
 COST, TIME = "cost of counting", "server time of a request"
 UNITS, ALL = "units", "all"
@@ -37,24 +35,14 @@ _PAIRS: Final = 300  # of a round
 class _Uncounted(ServerConnection):
     """A connection that counts neither requests nor latencies, and is the same otherwise."""
 
-    def _start(self, request: Any, keep_alive: bool, read_since: float = 0.0) -> None:
-        keep_alive = keep_alive and not self._is_last()
-        if type(request) is ServiceCall:
-            result = self._dispatcher.submit(request, self._answer)
+    def _advance(self) -> None:
+        while self._backlog:
+            request: Any = self._backlog.popleft()[0]
+            result = self._dispatcher.submit(request, self._answer_with)
             if result is None:
-                self._outstanding = request.style, keep_alive, request.operation, 0.0
-            else:
-                self._send(render_result(request.style, result, keep_alive=keep_alive), keep_alive)
-        if self._held:
-            self._release_if_idle()
-
-    def _answer(self, result: Any) -> None:
-        assert self._outstanding is not None
-        style, keep_alive, _, _ = self._outstanding
-        self._outstanding = None
-        keep_alive = keep_alive and not self._is_last()
-        self._send(render_result(style, result, keep_alive=keep_alive), keep_alive)
-        self._go_on()
+                self._outstanding = request.style, True, request.operation, 0.0
+                return
+            self._respond(request.style, result, True)
 
 
 class _Server(WiredServer):

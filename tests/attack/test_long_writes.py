@@ -275,6 +275,13 @@ def test_elsewhere_a_write_takes_as_long_as_it_takes(database):
     assert not any(isinstance(each, long_writes.EvaluateFirst) for each in answers)
 
 
+def test_a_long_write_is_among_the_queries_of_a_server(database):
+    database.measure()
+    database.send(*LONG_WRITES["an update"])
+    (found,) = json.loads(database.served())["queries"]
+    assert (found["action"], found["calls"]) == ("UpdateItem", 1)
+
+
 def evaluating(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> list[str]:
     """Call a function each time that a condition is evaluated ahead; returns the names of the threads that do it."""
     threads: list[str] = []

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.operations.conftest import Asker
 
-from isotone.engine import engine
+from isotone.engine import blocks
 
 S = dict[str, Any]
 
@@ -941,13 +941,13 @@ def test_a_malformed_statement_does_not_make_a_batch_of_reads_a_write(
     music: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entered: list[object] = []
-    begin = engine._Writing.__enter__
+    begin = blocks.WriteBlock.__enter__
 
-    def enter(writing: engine._Writing) -> None:
+    def enter(writing: blocks.WriteBlock) -> None:
         entered.append(writing)
         begin(writing)
 
-    monkeypatch.setattr(engine._Writing, "__enter__", enter)
+    monkeypatch.setattr(blocks.WriteBlock, "__enter__", enter)
     read = "SELECT t FROM Music WHERE a='x' AND s=1"
     answer = batch(music, read, "SELEC * FROM")
     assert answer["Responses"][0] == {"TableName": "Music", "Item": {"t": {"S": "x-1"}}}

@@ -19,7 +19,7 @@ from tests.server.fakes import headers_of, request_bytes
 
 from isotone.server.compression import BODY_LIMIT
 from isotone.server.connection import HEAD_LIMIT
-from isotone.server.response import render_result
+from isotone.server.response import render
 
 
 def dial(url: str) -> socket.socket:
@@ -161,12 +161,12 @@ def test_an_answer_of_a_burst_that_cannot_be_made_ends_its_own_connection(
     url, operation, monkeypatch, caplog
 ):
     def broken(style, result, keep_alive):
-        if result.endswith(b":3}"):
+        if type(result) is bytes and result.endswith(b":3}"):
             raise RuntimeError("no words for this")
-        return render_result(style, result, keep_alive)
+        return render(style, result, keep_alive)
 
     monkeypatch.setattr("isotone.server.connection.perf_counter", Clock())
-    monkeypatch.setattr("isotone.server.connection.render_result", broken)
+    monkeypatch.setattr("isotone.server.connection.render", broken)
     with dial(url) as sock:
         sock.sendall(b"".join(request_bytes(operation, b"%d" % n) for n in range(6)))
         assert [status for status, _ in answers(sock, 4)] == [200, 200, 200, 500]
@@ -245,9 +245,9 @@ def test_an_answer_that_cannot_be_made_harms_its_own_connection_only(
     def broken(style, result, keep_alive):
         if b"poison" in result:
             raise RuntimeError("no words for this")
-        return render_result(style, result, keep_alive)
+        return render(style, result, keep_alive)
 
-    monkeypatch.setattr("isotone.server.connection.render_result", broken)
+    monkeypatch.setattr("isotone.server.connection.render", broken)
     with dial(url) as other, dial(url) as sock:
         sock.sendall(request_bytes(operation, b'"poison"'))
         other.sendall(request_bytes(operation, b'"fine"'))

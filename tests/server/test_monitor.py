@@ -292,6 +292,29 @@ def test_bodies_over_the_budget_are_refused_with_retry_after():
     assert found["isotone_refused_bodies_total"] == 1
 
 
+class HeldService(FakeService):
+    """A service that answers no read while it is held."""
+
+    def send(self, operation: str, body: bytes, region: str = "") -> bytes:
+        self.hold.wait(5)
+        return super().send(operation, body, region)
+
+
+def test_an_answer_does_not_release_the_body_that_is_arriving():
+    service = HeldService()
+    service.hold.clear()
+    with running_server(service) as url, dial(url) as sock:
+        body = b"x" * 1_000_000
+        sock.sendall(request_bytes("GetItem", body) + request_bytes("GetItem", body)[:-10])
+        assert until(lambda size: size > 1_900_000, url) > 1_900_000
+        service.hold.set()
+        assert answers(sock, 1)[0][0] == 200
+        assert 500_000 < held(url) < 1_000_000
+        sock.sendall(body[-10:])
+        assert answers(sock, 1)[0][0] == 200
+        assert until(lambda size: size == 0, url) == 0
+
+
 def test_a_body_in_chunks_is_counted_as_it_comes():
     with running_server(FakeService(), body_budget=300_000) as url, dial(url) as sock:
         sock.sendall(request_bytes("GetItem", b"", Transfer_Encoding="chunked"))

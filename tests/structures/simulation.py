@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from isotone import ManualClock, Observation, Store
-from isotone.backends.interface import Request, Response
+from isotone.backends.interface import Request, Response, with_token
 from isotone.errors import IsotoneError
 from isotone.model import Pause, Steps
 
@@ -58,12 +58,13 @@ class Hasty(Store):
 
 
 class Repeating:
-    """A backend whose answers to writes are lost once, so that each is sent twice, as stores send it."""
+    """A backend whose answers to writes are lost once, so that each is sent twice, as `Remote` sends it."""
 
     def __init__(self, backend: Any) -> None:
         self._backend = backend
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
+        request = with_token(operation, request)
         response: Response = self._backend.execute(operation, request)
         return self._backend.execute(operation, request) if operation in WRITES else response
 

@@ -74,12 +74,6 @@ class TableSample:
         )
 
     @cached_property
-    def collection_sizes(self) -> list[int]:
-        """The number of items of each collection of the table that is complete in the sample."""
-        last = self.last_collection
-        return [len(each) for its, each in self._collections.items() if its != last]
-
-    @cached_property
     def _collections(self) -> dict[tuple[Any, ...], list[Item]]:
         return collections(self.shape.key, self.items)
 

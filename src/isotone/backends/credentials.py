@@ -8,7 +8,7 @@ from the caller or from the environment.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from isotone.errors import NoCredentials, UsageError
@@ -40,13 +40,13 @@ def fixed(credentials: Credentials) -> CredentialSource:
     return lambda: credentials
 
 
-def from_environment(environment: Mapping[str, str] = os.environ) -> Credentials | None:
+def from_environment() -> Credentials | None:
     """The keys in `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`."""
-    access_key = environment.get("AWS_ACCESS_KEY_ID")
-    secret_key = environment.get("AWS_SECRET_ACCESS_KEY")
+    access_key = os.environ.get("AWS_ACCESS_KEY_ID")
+    secret_key = os.environ.get("AWS_SECRET_ACCESS_KEY")
     if not access_key or not secret_key:
         return None
-    return Credentials(access_key, secret_key, environment.get("AWS_SESSION_TOKEN") or None)
+    return Credentials(access_key, secret_key, os.environ.get("AWS_SESSION_TOKEN") or None)
 
 
 def credential_source(

@@ -17,13 +17,12 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Any, Final
-from uuid import uuid4
 
 import httptools
 import msgspec
 
 from isotone import errors
-from isotone.backends.interface import Request, Response, as_text
+from isotone.backends.interface import Request, Response, as_text, with_token
 from isotone.backends.signing import Signer
 from isotone.crc import crc32
 from isotone.errors import ApiError, ConnectionFailed
@@ -42,10 +41,8 @@ _RETRYABLE: Final = frozenset((200, 408, 425, 429))
 
 
 def encode_request(operation: str, request: Request) -> bytes:
-    """Encode a request as JSON. A transaction gets a token, so that a retry does not execute it twice."""
-    request = as_text(request)
-    if operation == "TransactWriteItems" and "ClientRequestToken" not in request:
-        request = {**request, "ClientRequestToken": str(uuid4())}
+    """Encode a request as JSON, with a token for a transaction."""
+    request = with_token(operation, as_text(request))
     try:
         return _encode(request)
     except (TypeError, UnicodeEncodeError, RecursionError):

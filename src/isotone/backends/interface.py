@@ -6,7 +6,7 @@ tell an embedded file from Amazon's service. Engines know nothing about the mode
 Requests and responses are DynamoDB JSON as Python dicts and lists: attribute values in wire form
 (`{"N": "10"}`, `{"B": "<base64>"}`), times as seconds since the epoch. Expressions in a request may be trees
 (`isotone.expressions.nodes`). A database in this process executes trees directly; a backend that sends
-requests elsewhere calls `as_text` first. A backend must not change the request. The caller may change the
+requests elsewhere calls `as_text` and `with_token` first. A backend must not change the request. The caller may change the
 response. Errors of the API are raised as the `isotone.errors.ApiError` of their name.
 
 A backend that stores items as JSON may also have a method `read_json`, with the parameters of `execute`. It returns the
@@ -17,6 +17,7 @@ items of a Query or a Scan as JSON (`msgspec.Raw`), and the model decodes them s
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, Protocol
@@ -68,6 +69,13 @@ def as_text(request: Request) -> Request:
     if writer.values:
         rendered["ExpressionAttributeValues"] = writer.values
     return rendered
+
+
+def with_token(operation: str, request: Request) -> Request:
+    """The request; a transaction gets a token, so that a retry after a lost answer does not execute it twice."""
+    if operation != "TransactWriteItems" or "ClientRequestToken" in request:
+        return request
+    return {**request, "ClientRequestToken": os.urandom(16).hex()}
 
 
 Reads = Literal["table", "local", "global"]
@@ -241,7 +249,8 @@ class OverTransport(Native):
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
         try:
-            answer = self._send(operation, msgspec.json.encode(as_text(request)))
+            text = with_token(operation, as_text(request))
+            answer = self._send(operation, msgspec.json.encode(text))
         except ApiError as error:
             # An error may contain items that are still JSON, for clients.
             error.members = msgspec.json.decode(msgspec.json.encode(error.members))
@@ -259,7 +268,7 @@ class Plain(Native):
         self._execute = execute
 
     def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
-        return self._execute(operation, as_text(request))
+        return self._execute(operation, with_token(operation, as_text(request)))
 
 
 class AsyncPlain(Native):
@@ -273,7 +282,7 @@ class AsyncPlain(Native):
     async def execute(
         self, operation: str, request: Request, deadline: float | None = None
     ) -> Response:
-        return await self._execute(operation, as_text(request))
+        return await self._execute(operation, with_token(operation, as_text(request)))
 
 
 def json_reads(backend: Backend) -> Callable[..., Response]:

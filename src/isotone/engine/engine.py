@@ -17,30 +17,25 @@ that must not wait, such as a server's event loop, sets `engine.file_waits.are_f
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
-from weakref import WeakSet
 
 from isotone.clock import Clock, SystemClock
 from isotone.engine import damage
+from isotone.engine.blocks import OPEN, FileWaits, LockBlock, ReadBlock, WriteBlock
 from isotone.engine.catalog import CATALOG, COUNTS, Catalog, TreeCounts
-from isotone.engine.readers import Readers
+from isotone.engine.readers import Readers, ReadingBeside
 from isotone.engine.vector_cache import VectorCache
 from isotone.errors import (
-    ApiError,
     DamagedItem,
     IsotoneError,
     StorageBusy,
     StorageCorrupt,
-    TakesLong,
     ValidationException,
 )
 from isotone.exchange.objects import ObjectStore
@@ -62,9 +57,21 @@ T = TypeVar("T")
 SYSTEM_TREES = (CATALOG, COUNTS, PROGRESS, TOKENS, STREAMS, VIEWS, BACKUPS, TRANSFERS)
 _REGION = re.compile(r"[a-z]{2,}(-[a-z0-9]+)+")
 _REGION_PREFIX = "region_"
-_PAUSE = 0.0005  # seconds between the first two attempts to take the lock of a file
-_LONGEST_PAUSE = 0.005
-_LENGTHENED = 1.02  # factor from one pause to the next
+
+
+class OptimisticRead(Protocol):
+    """`engine.read_optimistically(read, request)` returns `read(engine, request)`. `read` must not change anything, and
+    may be called twice.
+
+    A successful `read` must have read something from the store, since that is how other processes' commits are noticed.
+
+    A snapshot costs as much as a lookup, so the first call runs without one. If another process has committed since the
+    catalog was read, the result may mix two moments, and `read` is repeated in a snapshot. While other processes keep
+    committing, the catalog's version is looked up first. If no other process can write, the lock alone is enough.
+    `read` must use the engine that it gets, which may be a reader.
+    """
+
+    def __call__(self, read: Callable[[Engine, R], T], request: R) -> T: ...
 
 
 class Engine:
@@ -123,17 +130,17 @@ class Engine:
             None if home is None or home.watched_streams is None else {}
         )
         self.reading: AbstractContextManager[Any] = (
-            self.lock if store.exclusive else _ReadLock(self)
+            self.lock if store.exclusive else ReadBlock(self)
         )
         self.reading_beside: AbstractContextManager[Engine] = (
-            _Turn(self) if store.exclusive else _ReadingBeside(self)
+            LockBlock(self) if store.exclusive else ReadingBeside(self)
         )
         self.read_optimistically: OptimisticRead = (
             self._read_alone if store.exclusive else self._read_beside_writers
         )
-        self.writing: _Writing = _Writing(self, synced=True)
-        self.writing_unsynced: _Writing = _Writing(self, synced=False)
-        _OPEN.add(self)
+        self.writing: WriteBlock = WriteBlock(self, synced=True)
+        self.writing_unsynced: WriteBlock = WriteBlock(self, synced=False)
+        OPEN.add(self)
         self.regions[region] = self  # last, because other threads can see it from here on
         self._open_stored_regions()
 
@@ -212,7 +219,7 @@ class Engine:
             self.forget()
 
     def _read_beside_writers(self, read: Callable[[Engine, R], T], request: R) -> T:
-        engine = self if self.lock.acquire(False) else self._reader_or_turn()
+        engine = self if self.lock.acquire(False) else self.readers.beside(self)
         try:
             if not engine.outdated:
                 try:
@@ -243,25 +250,6 @@ class Engine:
     def _read_alone(self, read: Callable[[Engine, R], T], request: R) -> T:
         with self.lock:
             return read(self, request)
-
-    def _reader_or_turn(self) -> Engine:
-        """A reader of this region; if there is none, this engine once its lock is free. Its lock is held."""
-        reader = None if self.store.exclusive else self.readers.take()
-        if reader is not None:
-            found = reader._region_of_reader(self.region)
-            if found is not None:
-                found.catalog.share_units(self.catalog.units)
-                return found
-            reader.lock.release()
-        self.lock.acquire()
-        return self
-
-    def _region_of_reader(self, region: str) -> Engine | None:
-        """A region, which may be newer than what this reader has read last; None if it is not committed yet."""
-        if region not in self.regions:
-            with suppress(IsotoneError), self.reading:
-                pass  # the owner's own read reports what is wrong with the file
-        return self.regions.get(region)
 
     def _open_reader(self) -> Engine | None:
         store = self.store.reader()
@@ -359,8 +347,8 @@ class Engine:
             self.store.close()
             # From here on, cached state must not answer any request.
             self.outdated = True
-            self.reading = _ReadLock(self)
-            self.reading_beside = _ReadingBeside(self)
+            self.reading = ReadBlock(self)
+            self.reading_beside = ReadingBeside(self)
             self.read_optimistically = self._read_beside_writers
         finally:
             self.lock.release()
@@ -369,33 +357,6 @@ class Engine:
         """Take the lock; False if a thread holds it that the interpreter has already stopped while exiting."""
         taken: bool = self.lock.acquire(blocking=not sys.is_finalizing())
         return taken
-
-
-_OPEN: WeakSet[Engine] = WeakSet()
-
-
-def _lock_all() -> None:
-    """Wait until no request is running: a child must not inherit a running request or a held lock."""
-    for engine in sorted(_OPEN, key=id):
-        if engine.home is engine:
-            _hold(engine.readers.lock)  # from here on no reader is opened
-    for engine in sorted(_OPEN, key=id):
-        _hold(engine.lock)
-
-
-def _hold(lock: Any) -> None:
-    lock.acquire()
-    _held.append(lock)
-
-
-def _unlock_all() -> None:
-    while _held:
-        _held.pop().release()
-
-
-_held: list[Any] = []
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_lock_all, after_in_parent=_unlock_all, after_in_child=_unlock_all)
 
 
 def _region_prefix(region: str) -> str:
@@ -422,240 +383,3 @@ def _make_system_trees(store: OrderedStore) -> None:
     with store.transaction():
         for tree in sorted(_missing_trees(store)):  # another process may have created some of them
             store.create_tree(tree)
-
-
-class FileWaits:
-    """Waits without the engine's lock while another process holds the file's lock, and measures the wait."""
-
-    def __init__(self, lock: Any, store: OrderedStore) -> None:
-        self.count: int = 0
-        self.seconds: float = 0.0
-        self._lock = lock
-        self._store = store
-        self._thread = threading.local()
-
-    @property
-    def are_forbidden(self) -> bool:
-        """Whether this thread gets `StorageBusy` at once instead of waiting."""
-        return getattr(self._thread, "forbidden", False)
-
-    @are_forbidden.setter
-    def are_forbidden(self, forbidden: bool) -> None:
-        self._thread.forbidden = forbidden
-
-    def until_taken(self, take: Callable[[], object], error: StorageBusy) -> None:
-        """Repeat `take`, which raised the error, until it succeeds or `busy_timeout` is over.
-
-        Each call, and the return, hold the engine's lock; the pauses do not.
-        """
-        if self.are_forbidden:
-            raise error
-        began = time.monotonic()
-        try:
-            self._retry(take, began + self._store.busy_timeout)
-        finally:
-            self.count += 1
-            self.seconds += time.monotonic() - began
-
-    def _retry(self, take: Callable[[], object], deadline: float) -> None:
-        pause = _PAUSE
-        while True:
-            self._lock.release()
-            try:
-                time.sleep(pause)
-            finally:
-                self._lock.acquire()
-            try:
-                take()
-            except StorageBusy:
-                if time.monotonic() >= deadline:
-                    raise
-                pause = min(pause * _LENGTHENED, _LONGEST_PAUSE)
-            else:
-                return
-
-
-class OptimisticRead(Protocol):
-    """`engine.read_optimistically(read, request)` returns `read(engine, request)`. `read` must not change anything, and
-    may be called twice.
-
-    A successful `read` must have read something from the store, since that is how other processes' commits are noticed.
-
-    A snapshot costs as much as a lookup, so the first call runs without one. If another process has committed since the
-    catalog was read, the result may mix two moments, and `read` is repeated in a snapshot. While other processes keep
-    committing, the catalog's version is looked up first. If no other process can write, the lock alone is enough.
-    `read` must use the engine that it gets, which may be a reader.
-    """
-
-    def __call__(self, read: Callable[[Engine, R], T], request: R) -> T: ...
-
-
-class _ReadLock:
-    """`with engine.reading:` takes the lock, and a snapshot that includes the last commit.
-
-    The catalog and the items come from the same moment: no other process can drop a table in between. If no other
-    process can write, the lock alone is enough.
-    """
-
-    __slots__ = ("_engine", "_lock", "_snapshot")
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._lock = engine.lock
-        self._snapshot = engine.store.snapshot()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-        try:
-            self._snapshot.__enter__()
-            self._engine.refresh()
-        except IsotoneError:
-            self.__exit__()
-            raise
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            self._snapshot.__exit__(None, None, None)
-        except IsotoneError:
-            self._lock.release()
-            raise
-        self._lock.release()
-
-
-class _Turn:
-    """`reading_beside` of a store that no other process or thread can read: takes the lock."""
-
-    __slots__ = ("_engine", "_lock")
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._lock = engine.lock
-
-    def __enter__(self) -> Engine:
-        self._lock.acquire()
-        return self._engine
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-
-
-class _ReadingBeside:
-    """`with engine.reading_beside as engine:` is `reading`, but waits for no writer: if another thread has the engine's
-    lock, the block gets a reader, which it must use instead of the engine.
-    """
-
-    __slots__ = ("_engine",)
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def __enter__(self) -> Engine:
-        engine = self._engine
-        chosen = engine if engine.lock.acquire(False) else engine._reader_or_turn()
-        try:
-            chosen.reading.__enter__()
-        except IsotoneError:
-            chosen.lock.release()
-            raise
-        return chosen
-
-    def __exit__(self, *_: object) -> None:
-        # A thread that owns the engine's lock uses the engine; any other uses a reader.
-        engine = self._engine
-        chosen = engine if engine.lock._is_owned() else engine.readers.in_use()
-        try:
-            chosen.reading.__exit__(None, None, None)
-        finally:
-            chosen.lock.release()
-
-
-class _Writing:
-    """`with engine.writing:` takes the lock, and one transaction that nested blocks share."""
-
-    __slots__ = ("_depth", "_engine", "_exclusive", "_lock", "_synced", "_transaction")
-
-    def __init__(self, engine: Engine, *, synced: bool) -> None:
-        self._engine = engine
-        self._synced = synced
-        self._exclusive = engine.store.exclusive
-        self._lock = engine.lock
-        self._transaction = engine.store.transaction()
-        self._depth = 0
-
-    def reset(self) -> None:
-        """Forget the open transaction, which was abandoned."""
-        self._depth = 0
-
-    def __enter__(self) -> Engine:
-        self._lock.acquire()
-        if self._depth == 0:
-            try:
-                try:
-                    self._begin()
-                except StorageBusy as error:
-                    self._engine.file_waits.until_taken(self._begin, error)
-            except IsotoneError:
-                self._lock.release()
-                raise
-        self._depth += 1
-        return self._engine
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            if self._depth == 1:
-                self._end(kind)
-        except IsotoneError:
-            self._depth -= 1
-            self._lock.release()
-            raise
-        self._depth -= 1
-        self._lock.release()
-
-    def _begin(self) -> None:
-        self._transaction = self._engine.store.transaction(wait=False, synced=self._synced)
-        self._transaction.__enter__()
-        if self._exclusive and not self._engine.outdated:
-            return
-        try:
-            self._engine.refresh()
-        except IsotoneError:
-            self._undo()
-            raise
-
-    def _end(self, kind: type[BaseException] | None) -> None:
-        engine = self._engine
-        home = engine.home
-        if kind is not None:
-            self._undo()
-            # Item actions raise one of these only before they have changed anything.
-            if (
-                not issubclass(kind, ApiError | TakesLong)
-                or engine.counts.changed
-                or len(home.regions) > 1
-            ):
-                engine.forget()
-            else:
-                engine.catalog.refresh()
-            return
-        try:
-            if home.has_undelivered and home.before_commit is not None:
-                home.before_commit(home)
-            engine.counts.flush()
-        except BaseException:
-            self._undo()
-            engine.forget()
-            raise
-        try:
-            self._transaction.__exit__(None, None, None)
-        except IsotoneError:
-            engine.forget()
-            raise
-
-    def _undo(self) -> None:
-        self._transaction.rollback()
-        self._transaction.__exit__(None, None, None)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from isotone.errors import IsotoneError
@@ -71,6 +72,18 @@ class Readers:
                 self._opened.append(reader)
             return reader
 
+    def beside(self, engine: Engine) -> Engine:
+        """A reader of an engine's region; if there is none, the engine itself once its lock is free. Its lock is held."""
+        reader = None if engine.store.exclusive else self.take()
+        if reader is not None:
+            found = _region_of(reader, engine.region)
+            if found is not None:
+                found.catalog.share_units(engine.catalog.units)
+                return found
+            reader.lock.release()
+        engine.lock.acquire()
+        return engine
+
     def in_use(self) -> Engine:
         """The reader whose lock this thread holds."""
         return next(each for each in self._opened if each.lock._is_owned())
@@ -88,3 +101,41 @@ class Readers:
         self.lock.release()
         for reader in self._opened:
             reader.close()
+
+
+def _region_of(reader: Engine, region: str) -> Engine | None:
+    """A region, which may be newer than what the reader has read last; None if it is not committed yet."""
+    if region not in reader.regions:
+        with suppress(IsotoneError), reader.reading:
+            pass  # the owner's own read reports what is wrong with the file
+    return reader.regions.get(region)
+
+
+class ReadingBeside:
+    """`with engine.reading_beside as engine:` is `reading`, but waits for no writer: if another thread has the engine's
+    lock, the block gets a reader, which it must use instead of the engine.
+    """
+
+    __slots__ = ("_engine",)
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __enter__(self) -> Engine:
+        engine = self._engine
+        chosen = engine if engine.lock.acquire(False) else engine.readers.beside(engine)
+        try:
+            chosen.reading.__enter__()
+        except IsotoneError:
+            chosen.lock.release()
+            raise
+        return chosen
+
+    def __exit__(self, *_: object) -> None:
+        # A thread that owns the engine's lock uses the engine; any other uses a reader.
+        engine = self._engine
+        chosen = engine if engine.lock._is_owned() else engine.readers.in_use()
+        try:
+            chosen.reading.__exit__(None, None, None)
+        finally:
+            chosen.lock.release()

@@ -91,14 +91,12 @@ class Expression(ABC):
         self._type_checks = [each for each in self._checks if type(each) is not ValueDefinition]
 
     @classmethod
-    def from_node(
-        cls, node: Node, names: NameMap | None = None, parameter: str | None = None
-    ) -> Self:
+    def from_node(cls, node: Node, parameter: str | None = None) -> Self:
         """An expression from a tree, which may carry literals. O(nodes), not cached."""
         parameter = cls.PARAMETER if parameter is None else parameter
         with RefusedAs(parameter):
             check_words(node, written=False)
-            return cls(node, names, parameter)
+            return cls(node, None, parameter)
 
     @staticmethod
     @abstractmethod

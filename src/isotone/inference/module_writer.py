@@ -258,7 +258,7 @@ def _entity(
         lines.append("")
     lines.append(_key(entity, names, sample))
     for index in entity.indexes:
-        lines += _comment(index.note, 4) if index.note else []
+        lines += _comment(index.note) if index.note else []
         lines.append(_index_key(entity, index, names))
     return "\n".join(lines) + "\n"
 
@@ -349,7 +349,7 @@ def _field(plan: FieldPlan, name: str, items: int, is_in_primary: bool) -> list[
     listed = [f"{key}={options[key]}" for key in order if key in options]
     listed += [f"{key}={value}" for key, value in options.items() if key not in order]
     function = "expires" if plan.is_expiry else "field"
-    comments = [line for note in notes for line in _comment(note, 4)]
+    comments = [line for note in notes for line in _comment(note)]
     return [*comments, _call(f"    {name}: Attr[{text}] = {function}(", listed, ")", 4)]
 
 
@@ -467,8 +467,8 @@ def _call(
     return f"{begin}\n{lines}{' ' * indent}{end}"
 
 
-def _comment(text: str, indent: int) -> list[str]:
-    prefix = " " * indent + "# "
+def _comment(text: str) -> list[str]:
+    prefix = "    # "
     return textwrap.wrap(_printable(text), _WIDTH, initial_indent=prefix, subsequent_indent=prefix)
 
 

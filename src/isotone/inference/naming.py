@@ -58,7 +58,7 @@ def field_name(text: str, taken: Collection[str], fallback: str = "value") -> st
     return _free(name, taken)
 
 
-def class_name(text: str, taken: Collection[str], fallback: str = "Row") -> str:
+def class_name(text: str, taken: Collection[str]) -> str:
     """A name for a class: in Pascal case, an identifier, and not taken.
 
     >>> class_name("order_line", ()), class_name("TABLE", ()), class_name("42", ())
@@ -70,9 +70,9 @@ def class_name(text: str, taken: Collection[str], fallback: str = "Row") -> str:
         for word in parts
     )
     if name and name[0].isdigit():
-        name = fallback + name
+        name = "Row" + name
     if not name.isidentifier():
-        name = fallback
+        name = "Row"
     if name in RESERVED or keyword.iskeyword(name) or hasattr(builtins, name):
         name += "Item"
     return _free(name, taken, "")

@@ -309,7 +309,7 @@ def _attempt(line: _LogLine) -> Steps[str]:
         else:
             yield Call("TransactWriteItems", {"TransactItems": actions})
     except (ConditionalCheckFailedException, TransactionCanceledException) as error:
-        if isinstance(error, TransactionCanceledException) and not any(reasons_of(error)):
+        if not any(reasons_of(error)):
             raise
         current = yield from _current(line)
         if all(_is_as(item, each.before) for item, each in zip(current, line.items, strict=True)):

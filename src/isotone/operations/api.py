@@ -46,7 +46,7 @@ from isotone.operations import (  # noqa: F401 - each registers its actions
     transactions,
     vector_search,
 )
-from isotone.operations.action import ACTIONS, Action, Answer
+from isotone.operations.action import ACTIONS, Action
 from isotone.operations.checks.first_fault import first_fault
 from isotone.operations.checks.orders import order_of
 from isotone.operations.item_responses import JsonItems, encode_plain, encode_response
@@ -107,10 +107,11 @@ class Api:
         """Counts the requests of `send` by their shape, if it is set."""
         engine.home.before_commit = replication.deliver
 
-    def send(self, operation: str, body: bytes) -> bytes:
+    def send(self, operation: str, body: bytes, in_group: bool = False) -> bytes:
         """Execute one request, JSON to JSON. Raises the service's error as an `ApiError`.
 
-        After `set_raises_if_long(True)` in this thread, it raises `TakesLong` for a request that takes long.
+        After `set_raises_if_long(True)` in this thread, it raises `TakesLong` for a request that takes long. In the
+        transaction of a group, it raises `EvaluateFirst` for a write that must not take its time there.
         """
         if operation not in ACTIONS:
             raise UnknownOperationException
@@ -124,18 +125,10 @@ class Api:
                     answer = served.run(self.engine, action, request, body, is_sampled)
                     return encode_response(answer)
             return encode_response(action.run(self.engine, request))
-        except EvaluateFirst as first:
-            if self.engine.lock._is_owned():  # the transaction is that of a group
+        except EvaluateFirst as ended:
+            if in_group:
                 raise
-            run = partial(self._evaluated, action, body)
-            return encode_response(evaluating_first(run, first.changes))
-        except _IN_ORDER as error:
-            raise _reported(self.engine, action, body, error) from None
-
-    def _evaluated(self, action: Action, body: bytes) -> Answer:
-        """Execute a request whose long changes are evaluated."""
-        try:
-            return action.run(self.engine, decode(action.request, body))
+            return evaluating_first(partial(self.send, operation, body), ended)
         except _IN_ORDER as error:
             raise _reported(self.engine, action, body, error) from None
 
@@ -153,13 +146,10 @@ class Api:
             raise UnknownOperationException
         try:
             try:
-                try:
-                    answer = action.run(self.engine, convert(action.request, request))
-                except EvaluateFirst as first:
-                    answer = evaluating_first(
-                        lambda: action.run(self.engine, convert(action.request, request)),
-                        first.changes,
-                    )
+                answer = action.run(self.engine, convert(action.request, request))
+            except EvaluateFirst as ended:
+                again = partial(self.execute, operation, request, json_items=json_items)
+                return evaluating_first(again, ended)
             except ApiError as error:
                 if isinstance(error, _EXPLAINED):
                     error = _reported(self.engine, action, request, error)
@@ -247,7 +237,7 @@ class Api:
     def _answer(self, operation: str, body: bytes, is_alone: bool) -> Answered:
         """The result of one request of a group. An unexpected error rolls back the whole group, unless it `is_alone`."""
         try:
-            return self.send(operation, body)
+            return self.send(operation, body, not is_alone)
         except (ApiError, TakesLong) as error:
             return error
         except Exception as error:

@@ -18,7 +18,7 @@ from isotone import limits
 from isotone.errors import ValidationException
 from isotone.expressions.condition import CompiledCondition
 from isotone.expressions.key_condition import KeyCondition
-from isotone.expressions.messages import KEY_UNSUPPORTED, WRONG_TYPE
+from isotone.expressions.messages import KEY_UNSUPPORTED, LONG_TYPE_NAMES, WRONG_TYPE
 from isotone.expressions.nodes import (
     Action,
     Add,
@@ -50,18 +50,6 @@ _SETS: Final = frozenset({"SS", "NS", "BS"})
 _ANY: Final = _SINGLE | _SETS | {"L", "M"}
 # The operators that a key condition may have.
 _INDEXABLE: Final = frozenset({"EQ", "LE", "LT", "GE", "GT", "BETWEEN", "BEGINS_WITH"})
-_TYPE_WORDS: Final = {
-    "S": "STRING",
-    "N": "NUMBER",
-    "B": "BINARY",
-    "SS": "STRING_SET",
-    "NS": "NUMBER_SET",
-    "BS": "BINARY_SET",
-    "BOOL": "BOOLEAN",
-    "NULL": "NULL",
-    "L": "LIST",
-    "M": "MAP",
-}
 
 Build = Callable[..., ConditionNode]
 Apply = Callable[[Item, Any], Item]
@@ -327,7 +315,7 @@ def _action(name: str, update: request_members.AttributeValueUpdate) -> Action:
     rule = _UPDATES[action]
     if type_of(value) not in rule.types:
         raise ValidationException(
-            f"{INVALID}{rule.words} is not supported for the type {_TYPE_WORDS[type_of(value)]}"
+            f"{INVALID}{rule.words} is not supported for the type {LONG_TYPE_NAMES[type_of(value)]}"
         )
     return rule.build(path, Literal(value))
 

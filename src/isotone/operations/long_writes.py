@@ -79,8 +79,11 @@ def evaluate(change: ItemChange, record: bytes) -> Evaluated:
     return Evaluated(record, item, change.table, new, None)
 
 
-def evaluating_first(run: Callable[[], T], changes: list[tuple[ItemChange, bytes]]) -> T:
+def evaluating_first(run: Callable[[], T], ended: EvaluateFirst) -> T:
     """Execute a request that `EvaluateFirst` has ended: evaluate its changes, and begin again."""
+    if first.known is not None:
+        raise ended  # `run` itself comes here: the loop below evaluates what is missing
+    changes = ended.changes
     known: dict[tuple[str, bytes], Evaluated] = {}
     first.known = known
     try:

@@ -2,11 +2,15 @@
 
 A request for an unknown host, or of a web page of another origin, is refused once its headers have arrived (`admission`).
 
-A connection reads a request, submits it, and writes the response. Further pipelined requests wait in the backlog while a
-response is outstanding (a write waits for its commit) or the peer does not read (the transport asked to pause); then they
-are processed in order. Those that are left after a millisecond wait as well, so that other connections get their turn. A
-connection that has sent its last response is *closing*: it discards further input, so that the peer can read the response
-before the socket closes.
+Each request, and each refusal, enters the backlog; `_advance` alone decides what comes next. It starts the requests of the
+backlog in their order, but none
+
+    while a response is outstanding     a write waits for its commit, a long request for its lane
+    while the peer does not read        the transport asked to pause
+    after a millisecond                 other connections get their turn; then it continues
+
+Whatever ends one of these states calls it again. A connection that has sent its last response is *closing*: it discards
+further input, so that the peer can read the response before the socket closes.
 
 Errors stay within their connection. Malformed bytes get a 400 and close it; a slow peer gets a 408; a disconnected peer is
 dropped. A head that is too large gets a 400, a body a 413, and a body for which the server has no memory left a 503.
@@ -59,8 +63,8 @@ from isotone.server.response import (
     HttpRefusal,
     PlainResponse,
     ResponseStyle,
-    render_page,
-    render_result,
+    encoded,
+    render,
 )
 
 if TYPE_CHECKING:  # imported only by servers with these options
@@ -81,6 +85,8 @@ _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _NO_PARSER: Final = cast(httptools.HttpRequestParser, None)  # of a lost connection
 
 _Request: TypeAlias = ServiceCall | PlainResponse | HttpRefusal | RoutedPageRequest | Received
+_Waiting: TypeAlias = tuple[_Request, bool, float]
+"""A request, whether the connection may stay open after it, and when its decoding began; 0.0 for a short one."""
 
 log: logging.Logger = logging.getLogger("isotone.server")
 
@@ -128,6 +134,7 @@ class ServerConnection(asyncio.Protocol):
         "_outstanding",
         "_page_requests",
         "_parser",
+        "_paused",
         "_quiet",
         "_read",
         "_received",
@@ -188,9 +195,10 @@ class ServerConnection(asyncio.Protocol):
         self._fault: PlainResponse | None = None  # why the headers so far are refused
         self._quiet = 0.0  # seconds without activity, counted by the sweep
         self._outstanding: tuple[ResponseStyle, bool, str, float] | None = None
-        self._backlog: deque[tuple[_Request, bool]] = deque()
-        self._blocked = False
-        self._turn_ends = 0.0
+        self._backlog: deque[_Waiting] = deque()
+        self._blocked = False  # the client does not read
+        self._paused = False  # this connection does not read
+        self._turn_ends = 0.0  # 0.0 before the first request of a turn
         self._finishing = False  # the next response is the last one
         self._head_only = False  # the last request was a HEAD: its response has no body
         self._closing = False
@@ -239,11 +247,11 @@ class ServerConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._blocked = True
-        self._transport.pause_reading()
+        self._pause_reading()
 
     def resume_writing(self) -> None:
         self._blocked = False
-        self._work_off_backlog()
+        self._take_turn()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closing = True
@@ -351,22 +359,11 @@ class ServerConnection(asyncio.Protocol):
         chunks.clear()
         self._received = self._repeated = self._counted = 0
         self._in_head = True
-        if self._outstanding is not None or self._backlog or self._blocked:
-            self._backlog.append((request, keep_alive))
-            if len(self._backlog) >= _BACKLOG_LIMIT:
-                self._transport.pause_reading()
-        elif not self._turn_ends:
-            self._turn_ends = perf_counter() + _TURN
-            self._start(request, keep_alive)
-        elif perf_counter() < self._turn_ends:
-            self._start(request, keep_alive)
-        else:
-            self._wait_for_turn(request, keep_alive)
-
-    def _wait_for_turn(self, request: _Request, keep_alive: bool) -> None:
-        """Start a request, and those after it, in the next turn of the event loop."""
-        self._backlog.append((request, keep_alive))
-        self._loop.call_soon(self._work_off_backlog)
+        self._backlog.append((request, keep_alive, 0.0))
+        if len(self._backlog) == 1:
+            self._advance()
+        elif len(self._backlog) >= _BACKLOG_LIMIT:
+            self._pause_reading()
 
     def _read_soon(
         self, received: Received
@@ -402,9 +399,8 @@ class ServerConnection(asyncio.Protocol):
         _, keep_alive, _, began = self._outstanding
         self._outstanding = None
         if not self._transport.is_closing():
-            self._start(self._after_reading(request, received), keep_alive, began)
-        if self._outstanding is None:
-            self._continue()
+            self._backlog.appendleft((self._after_reading(request, received), keep_alive, began))
+        self._take_turn()
 
     def _decline_upgrade(self, rest: bytes) -> None:
         """Parse the request again without its Upgrade header; the parser stopped before the body."""
@@ -422,44 +418,58 @@ class ServerConnection(asyncio.Protocol):
 
     # Requests and answers
 
-    def _is_free(self) -> bool:
-        return self._outstanding is None and not self._backlog and not self._blocked
-
-    def _is_last(self) -> bool:
-        return self._finishing and not self._backlog
-
-    def _start(self, request: _Request, keep_alive: bool, read_since: float = 0.0) -> None:
-        if self._finishing and not self._backlog:
-            keep_alive = False
-        if type(request) is ServiceCall:
-            operation, style = request.operation, request.style
-            requests = self._requests
-            number = requests[operation] = requests[operation] + 1
-            began = 0.0 if number % self._every else perf_counter()
-            result = self._dispatcher.submit(request, self._answer)
-            if result is None:
-                began = read_since or began or perf_counter()
-                self._outstanding = style, keep_alive, operation, began
-            else:
+    def _advance(self) -> None:
+        """What comes next: start the requests of the backlog, as long as nothing holds them up."""
+        while self._backlog and self._outstanding is None and not self._blocked:
+            if not self._turn_ends:
+                self._turn_ends = perf_counter() + _TURN
+            elif perf_counter() >= self._turn_ends:
+                self._loop.call_soon(self._take_turn)
+                return
+            request, keep_alive, read_since = self._backlog.popleft()
+            try:
+                if type(request) is not ServiceCall:
+                    self._start_page_or_refusal(request, keep_alive)
+                    continue
+                operation, style = request.operation, request.style
+                number = self._requests[operation] = self._requests[operation] + 1
+                began = 0.0 if number % self._every else perf_counter()
+                result = self._dispatcher.submit(request, self._answer)
+                if result is None:
+                    began = read_since or began or perf_counter()
+                    self._outstanding = style, keep_alive, operation, began
+                    continue
                 if began:
                     self._observe(operation, result, began, self._every)
                 elif type(result) is not bytes:
                     self._monitor.metrics.count_error(operation, result)
-                if style.coding:
-                    self._respond(style, result, keep_alive)
-                else:  # `_respond`, inlined: most responses come here
-                    self._send(render_result(style, result, keep_alive), keep_alive)
-        else:
-            self._start_page_or_refusal(request, keep_alive)
-        if self._held:
-            self._release_if_idle()
+                self._respond(style, result, keep_alive)
+            except Exception:  # a fault of ours is a 500 for its client, not the end of the loop
+                log.exception("a request could not be answered")
+                self._break_off()
+        if self._held and self._outstanding is None and not self._backlog:
+            self._release(self._counted)  # all are answered, even if the client has not read all
+        if self._paused and not (self._backlog or self._blocked or self._transport.is_closing()):
+            self._paused = False
+            self._transport.resume_reading()
+
+    def _take_turn(self) -> None:
+        self._turn_ends = 0.0
+        self._advance()
+
+    def _is_free(self) -> bool:
+        return self._outstanding is None and not self._backlog and not self._blocked
+
+    def _pause_reading(self) -> None:
+        self._paused = True
+        self._transport.pause_reading()
 
     def _start_page_or_refusal(self, request: _Request, keep_alive: bool) -> None:
         """Answer a request that is not for the service: a page, or a refusal."""
         if type(request) is RoutedPageRequest:
             assert self._page_requests is not None
             self._outstanding = ORDINARY, keep_alive, "", 0.0
-            self._page_requests.start(request, self._answer_with_page)
+            self._page_requests.start(request, self._answer_with)
         elif type(request) is Received:
             self._read_later(request, keep_alive)
         elif request is METRICS or (
@@ -468,14 +478,13 @@ class ServerConnection(asyncio.Protocol):
         ):
             self._outstanding = ORDINARY, keep_alive, "", 0.0
             peer = self._transport.get_extra_info("peername")
-            self._monitor.page_later(request, peer, self._answer_with_page)
+            self._monitor.page_later(request, peer, self._answer_with)
         elif type(request) is HttpRefusal:
             if request.error.status >= 500:
                 log.error("a request was refused: %s", request.error)
             self._requests[_REFUSED] += 1
             self._observe(_REFUSED, request.error, perf_counter(), 1)
-            rendered = render_result(request.style, request.error, keep_alive)
-            self._send(rendered, keep_alive)
+            self._respond(request.style, request.error, keep_alive)
         elif type(request) is PlainResponse:
             if request is LOCAL_NODES:
                 host, port = self._transport.get_extra_info("sockname")[:2]
@@ -483,58 +492,38 @@ class ServerConnection(asyncio.Protocol):
             elif request is HEALTH or request is HOT_KEYS or request is QUERIES:
                 peer = self._transport.get_extra_info("peername")
                 request = self._monitor.page(request, peer)
-            self._send(render_page(request, keep_alive=keep_alive), keep_alive)
+            self._respond(ORDINARY, request, keep_alive)
 
     def _answer(self, result: Result) -> None:
-        """Send the answer to the outstanding request."""
+        """Send the service's answer to the outstanding request, and continue."""
         assert self._outstanding is not None
-        style, keep_alive, operation, began = self._outstanding
-        self._outstanding = None
+        _, _, operation, began = self._outstanding
         self._observe(operation, result, began, 1)
-        if self._finishing and not self._backlog:
-            keep_alive = False
-        try:
-            if style.coding:
-                self._respond(style, result, keep_alive)
-            else:
-                self._send(render_result(style, result, keep_alive), keep_alive)
-        except Exception:  # a fault of ours is a 500 for its client, not the end of the event loop
-            log.exception("a request could not be answered")
-            self._backlog.clear()
-            self._refuse(BROKEN)
-        self._continue()
+        self._answer_with(result)
 
-    def _respond(self, style: ResponseStyle, result: Result, keep_alive: bool) -> None:
-        """Send a result. A large one is compressed in the thread for long work first."""
+    def _answer_with(self, result: Result | PlainResponse) -> None:
+        """Send the answer to the outstanding request, and continue."""
+        assert self._outstanding is not None
+        style, keep_alive, _, _ = self._outstanding
+        self._outstanding = None
+        try:
+            self._respond(style, result, keep_alive)
+        except Exception:  # as in `_advance`
+            log.exception("a request could not be answered")
+            self._break_off()
+        self._take_turn()
+
+    def _respond(
+        self, style: ResponseStyle, result: Result | PlainResponse, keep_alive: bool
+    ) -> None:
+        """Send a response. A large one is compressed in the thread for long work first."""
         if style.coding and type(result) is bytes and len(result) > _LARGE_ANSWER:
             self._outstanding = style, keep_alive, "", 0.0
-            rendering = partial(_rendered, style, result, keep_alive)
-            self._dispatcher.run_long(rendering, self._answer_with)
-        else:
-            self._send(render_result(style, result, keep_alive), keep_alive)
-
-    def _answer_with_page(self, page: PlainResponse) -> None:
-        """Send a page as the answer to the outstanding request."""
-        assert self._outstanding is not None
-        keep_alive = self._outstanding[1] and not self._is_last()
-        self._answer_with(render_page(page, keep_alive=keep_alive))
-
-    def _answer_with(self, response: bytes) -> None:
-        """Send a whole response as the answer to the outstanding request."""
-        assert self._outstanding is not None
-        keep_alive = self._outstanding[1] and not self._is_last()
-        self._outstanding = None
-        self._send(response, keep_alive)
-        self._continue()
-
-    def _continue(self) -> None:
-        """Start the next request, after one whose response came later."""
-        if self._backlog or self._blocked:
-            self._work_off_backlog()
-        if self._held:
-            self._release_if_idle()
-
-    def _send(self, response: bytes, keep_alive: bool) -> None:
+            self._dispatcher.run_long(partial(_encoded_or_broken, style, result), self._answer_with)
+            return
+        if self._finishing and not self._backlog:
+            keep_alive = False
+        response = render(style, result, keep_alive)
         if not response:  # a test ordered that this response is lost
             self._transport.abort()
         if self._transport.is_closing():
@@ -544,26 +533,6 @@ class ServerConnection(asyncio.Protocol):
         self._transport.write(response)
         if not keep_alive:
             self._end()
-
-    def _work_off_backlog(self) -> None:
-        """Start waiting requests, until the turn of this connection ends."""
-        ends = perf_counter() + _TURN
-        while self._backlog and self._outstanding is None and not self._blocked:
-            request, keep_alive = self._backlog.popleft()
-            try:
-                self._start(request, keep_alive)
-            except Exception:  # as in `_answer`
-                log.exception("a request could not be answered")
-                self._backlog.clear()
-                self._refuse(BROKEN)
-            if perf_counter() >= ends:
-                break
-        if self._blocked or self._transport.is_closing():
-            return
-        if not self._backlog:
-            self._transport.resume_reading()
-        elif self._outstanding is None:
-            self._loop.call_soon(self._work_off_backlog)
 
     # The end
 
@@ -603,14 +572,10 @@ class ServerConnection(asyncio.Protocol):
         log.warning("a request was refused: the bodies of all requests are over the budget")
         self._monitor.metrics.refused_bodies += 1
 
-    def _release_if_idle(self) -> None:
-        """Remove the bodies from the budget once their requests are answered, even if the client has not read all."""
-        if self._outstanding is None and not self._backlog:
-            self._release()
-
-    def _release(self) -> None:
-        self._bodies.held -= self._held
-        self._held = self._counted = 0
+    def _release(self, arriving: int = 0) -> None:
+        """Remove the bodies from the budget, except what has come of the one that is arriving."""
+        self._bodies.held -= self._held - arriving
+        self._held = arriving
 
     def _refuse(self, page: PlainResponse) -> None:
         """Answer with an error page, after the requests before it, and close. Only the first refusal is sent."""
@@ -619,11 +584,14 @@ class ServerConnection(asyncio.Protocol):
         self._body.clear()
         if self._gate is not None:
             self._gate.refused(self._transport, page)
-        if self._is_free():
-            self._start(page, keep_alive=False)
-        else:
-            self._backlog.append((page, False))
         self._closing = True
+        self._backlog.append((page, False, 0.0))
+        self._advance()
+
+    def _break_off(self) -> None:
+        """Answer a request of which nothing was sent with an error, and close."""
+        self._backlog.clear()
+        self._refuse(BROKEN)
 
     def _end(self) -> None:
         """Close after the last response, with time for the peer to read it."""
@@ -686,9 +654,9 @@ def _read_or_broken(reading: Read, received: Received) -> ServiceCall | PlainRes
         return BROKEN
 
 
-def _rendered(style: ResponseStyle, result: bytes, keep_alive: bool) -> bytes:
+def _encoded_or_broken(style: ResponseStyle, result: bytes) -> PlainResponse:
     try:
-        return render_result(style, result, keep_alive)
+        return encoded(style, result)
     except Exception:  # runs in a thread, where nobody else would report it
         log.exception("a request could not be answered")
-        return render_page(BROKEN, keep_alive=keep_alive)
+        return BROKEN

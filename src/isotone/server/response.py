@@ -140,45 +140,41 @@ def request_id() -> bytes:
     return _REQUEST_ID % _next_number()
 
 
-def render_result(
-    style: ResponseStyle, result: bytes | ApiError | ConnectionFailed, keep_alive: bool = True
+def render(
+    style: ResponseStyle,
+    result: bytes | ApiError | ConnectionFailed | PlainResponse,
+    keep_alive: bool = True,
 ) -> bytes:
-    """The response to a call: the service's bytes, or its error; empty for `ConnectionFailed`."""
+    """The response to a request: the service's bytes, its error, or a page; empty for `ConnectionFailed`."""
     if style is ORDINARY and keep_alive and type(result) is bytes:
         number, checksum = _next_number(), crc32(result)
         return _ORDINARY_HEAD % (http_date(), len(result), number, checksum, result)
-    status = 200
     if isinstance(result, ConnectionFailed):
         return b""
+    page = result if isinstance(result, PlainResponse) else encoded(style, result)
+    lines = [
+        (b"Server", b"Server"),
+        (b"Date", http_date()),
+        *page.headers,
+        (b"Content-Length", b"%d" % len(page.body)),
+        (b"Connection", b"keep-alive" if keep_alive else b"close"),
+        (b"x-amzn-RequestId", request_id()),
+        (b"x-amz-crc32", b"%d" % crc32(page.body)),
+        *(((b"Access-Control-Allow-Origin", page.cors), *_CORS_HEADERS) if page.cors else ()),
+    ]
+    head = b"".join(b"%b: %b\r\n" % line for line in lines)
+    return b"HTTP/1.1 %d %b\r\n%b\r\n%b" % (page.status, _REASONS[page.status], head, page.body)
+
+
+def encoded(style: ResponseStyle, result: bytes | ApiError) -> PlainResponse:
+    """The service's bytes, or its error, in the style that the client wants; compresses a large one."""
+    status = 200
     if isinstance(result, ApiError):
         status, result = result.status, _encode(result.body())
     if style.wrapped:
         result = b'{"Output":%b,"Version":"1.0"}' % (result or b"null")
-    headers: list[Header] = [(b"Content-Type", style.content_type)]
+    headers: tuple[Header, ...] = ((b"Content-Type", style.content_type),)
     if style.coding and len(result) >= COMPRESSED_FROM:
         result = compressed(style.coding, result)
-        headers.append((b"Content-Encoding", style.coding))
-    return _render(status, result, headers, cors=style.cors, keep_alive=keep_alive)
-
-
-def render_page(page: PlainResponse, *, keep_alive: bool = True) -> bytes:
-    """The response bytes of a page."""
-    headers = list(page.headers)
-    return _render(page.status, page.body, headers, cors=page.cors, keep_alive=keep_alive)
-
-
-def _render(
-    status: int, body: bytes, headers: list[Header], *, cors: bytes, keep_alive: bool
-) -> bytes:
-    lines = [
-        (b"Server", b"Server"),
-        (b"Date", http_date()),
-        *headers,
-        (b"Content-Length", b"%d" % len(body)),
-        (b"Connection", b"keep-alive" if keep_alive else b"close"),
-        (b"x-amzn-RequestId", request_id()),
-        (b"x-amz-crc32", b"%d" % crc32(body)),
-        *(((b"Access-Control-Allow-Origin", cors), *_CORS_HEADERS) if cors else ()),
-    ]
-    head = b"".join(b"%b: %b\r\n" % line for line in lines)
-    return b"HTTP/1.1 %d %b\r\n%b\r\n%b" % (status, _REASONS[status], head, body)
+        headers = (*headers, (b"Content-Encoding", style.coding))
+    return PlainResponse(status, result, style.cors, headers)

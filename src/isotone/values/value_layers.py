@@ -54,10 +54,10 @@ def check_names(members: Mapping[str, Any], *, nested: bool = True) -> None:
                     raise ValidationException(validation.EMPTY_NAME)
 
 
-def check_nesting(value: Any, room: int = 0) -> None:
-    """Refuse a list or a map on the last level; `room` is how many more levels are allowed."""
+def check_nesting(value: Any) -> None:
+    """Refuse a list or a map on the last level."""
     for level, each in _levels(value):
-        if level >= limits.NESTING_DEPTH + room and not known_members(each).keys().isdisjoint("LM"):
+        if level >= limits.NESTING_DEPTH and not known_members(each).keys().isdisjoint("LM"):
             raise ValidationException(validation.TOO_DEEP)
 
 

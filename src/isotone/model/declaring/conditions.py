@@ -457,8 +457,23 @@ _RELATIONS: Final = {"=": equal, **ORDER_RELATIONS}
 _EMPTY_SETS: Final = [nodes.Literal(each) for each in EMPTY_SETS]
 
 
+class _PathTest(Condition):
+    """A test of a field, or of a path within it."""
+
+    __slots__ = ()
+    field: Attr[Any]
+    path: PathElements
+
+    def check(self) -> None:
+        if self.path:
+            self.field.place(self.path)
+
+    def fields(self) -> Sequence[Attr[Any]]:
+        return (self.field,)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class FunctionTest(Condition):
+class FunctionTest(_PathTest):
     """A function of a field: whether it exists, its type, or what it contains."""
 
     field: Attr[Any]
@@ -473,13 +488,6 @@ class FunctionTest(Condition):
         if absence is None or field.implied is None or self.function in PRESENCE:
             return test
         return absence.complete(field, field.implied, test)
-
-    def check(self) -> None:
-        if self.path:
-            self.field.place(self.path)
-
-    def fields(self) -> Sequence[Attr[Any]]:
-        return (self.field,)
 
     def __repr__(self) -> str:
         method = _METHODS.get(self.function, self.function)
@@ -512,7 +520,7 @@ _NULL: Final = nodes.Literal({"NULL": True})
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SizeComparison(Condition):
+class SizeComparison(_PathTest):
     """The size of a field compared with a number."""
 
     field: Attr[Any]
@@ -527,13 +535,6 @@ class SizeComparison(Condition):
         if absence is None or field.implied is None:
             return test
         return absence.complete(field, field.implied, test)
-
-    def check(self) -> None:
-        if self.path:
-            self.field.place(self.path)
-
-    def fields(self) -> Sequence[Attr[Any]]:
-        return (self.field,)
 
     def __repr__(self) -> str:
         sign = _SIGNS.get(self.operator, self.operator)

@@ -1,4 +1,4 @@
-"""Cursors and `InvalidCursor`: encrypts the position after a page into a short text. `queries` says what it is bound to.
+"""Cursors and `InvalidCursor`: encrypts the position after a page (`positions`) into a short text, bound to its query.
 
     base64url( tag, 16 bytes · encrypted and compressed: identity of the query · MessagePack of [expiry, state] )
 
@@ -15,13 +15,12 @@ import hmac
 import zlib
 from base64 import urlsafe_b64decode
 from binascii import b2a_base64
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
 from isotone.clock import Clock
 from isotone.errors import InvalidCursor, UsageError
-from isotone.values.types import Item
 
 _TAG: Final = 16  # bytes; an attacker would have to guess all of them
 _IDENTITY: Final = 8
@@ -33,16 +32,6 @@ _SHORTEST_SECRET: Final = 16
 _URL_SAFE: Final = str.maketrans("+/", "-_", "=")
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder().decode
-
-
-class CursorPosition(NamedTuple):
-    """A position in a query's order, and a direction. Without a key, it is the start."""
-
-    is_back: bool
-    key: Item | None
-
-
-START: Final = CursorPosition(is_back=False, key=None)
 
 
 class CursorCipher:

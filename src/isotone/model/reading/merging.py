@@ -21,9 +21,9 @@ from isotone.model.declaring.keys import BoundKey, Component, NativeSlot
 from isotone.model.reading.cost import CostMeter, Stats
 from isotone.model.reading.cursors import identity
 from isotone.model.reading.item_selection import Found
-from isotone.model.reading.queries import Query, packed, position
+from isotone.model.reading.positions import packed, position, unpacked
+from isotone.model.reading.queries import Query
 from isotone.model.reading.reader import Page, Reader, collect_after, results
-from isotone.model.reading.two_key_forms import position_in
 from isotone.tables.steps import Steps
 from isotone.values.types import Item, sort_key
 
@@ -148,7 +148,7 @@ class _Stream:
         self._query = query
         self._rank = _ranker(query)
         self._meter = CostMeter(query.is_consistent, query.when_invalid)
-        self._next: Item | None = position_in(query, place) if isinstance(place, list) else None
+        self._next: Item | None = unpacked(query, place) if isinstance(place, list) else None
         self._taken = self._next
         self._first: Item | None = None
         self._is_read = place is _AT_END or query.is_empty

@@ -61,7 +61,6 @@ from isotone.model.reading.key_bounds import (
     range_of,
 )
 from isotone.model.reading.projections import Projection
-from isotone.tables.scan import decoded
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
@@ -444,33 +443,6 @@ class Scan(Read[E_co]):
         if self.part is not None:
             request["Segment"], request["TotalSegments"] = self.part
         return request
-
-
-def position(read: Read[Any], item: Item | msgspec.Raw) -> Item:
-    """The key after which a read continues, given the last item."""
-    whole = decoded(item)
-    return {name: whole[name] for name in read.position_attributes}
-
-
-def packed(read: Read[Any], key: Item) -> list[str]:
-    """The parts of a position that the read itself does not fix.
-
-    While keys have two forms, an additional part marks positions in the current form. It is unambiguous because no key
-    is empty.
-    """
-    parts = [key[name][type_] for name, type_ in read.open_position]
-    for schema in read.schemas:
-        if schema.previous is not None:
-            return [*parts, ""]
-    return parts
-
-
-def unpacked(read: Read[Any], parts: Sequence[str]) -> Item:
-    """The position for these parts; the opposite of `packed`."""
-    values = {
-        name: {type_: part} for (name, type_), part in zip(read.open_position, parts, strict=False)
-    }
-    return {**read.fixed_position, **values}
 
 
 def _without_bounds(node: nodes.ConditionNode) -> nodes.ConditionNode | tuple[object, ...]:

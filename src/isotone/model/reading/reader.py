@@ -15,7 +15,6 @@ from isotone import limits
 from isotone.clock import Clock, SystemClock
 from isotone.errors import (
     BudgetSpent,
-    InvalidCursor,
     InvalidItem,
     TooLarge,
     TooMany,
@@ -28,11 +27,18 @@ from isotone.model.declaring.table import Table
 from isotone.model.expiry import has_expired, is_missing
 from isotone.model.key_records import KeyRecords
 from isotone.model.reading.cost import CostMeter, Report, Stats, warn, waste_of
-from isotone.model.reading.cursors import START, CursorCipher, CursorPosition
+from isotone.model.reading.cursors import CursorCipher
 from isotone.model.reading.families import Family, FamilyQuery, of_kind
 from isotone.model.reading.index_projections import projection_of
 from isotone.model.reading.item_selection import Found
 from isotone.model.reading.key_bounds import side_of
+from isotone.model.reading.positions import (
+    CursorPosition,
+    cursor_at,
+    neighbours,
+    position,
+    position_of,
+)
 from isotone.model.reading.projections import Projection
 from isotone.model.reading.queries import (
     Query,
@@ -40,16 +46,9 @@ from isotone.model.reading.queries import (
     Scan,
     can_be_counted,
     counting,
-    packed,
-    position,
 )
 from isotone.model.reading.snapshot import Snapshot
-from isotone.model.reading.two_key_forms import (
-    TwoForms,
-    has_two_forms,
-    position_in,
-    with_previous_tags,
-)
+from isotone.model.reading.two_key_forms import TwoForms, has_two_forms
 from isotone.model.reading.unique_lookup import get_by_unique_value, unique_field
 from isotone.tables.batch_reads import FetchProgress, fetch
 from isotone.tables.scan import decoded
@@ -263,7 +262,7 @@ class Reader:
             raise UsageError(f"a page cannot have size={size!r}; give 1 or more")
         if read.is_empty:
             return Page([], None, None, Stats(), (), read.schemas)
-        at = START if cursor is None or cursor == "" else self._position(read, cursor)
+        at = position_of(self.cursors, read, cursor)
         is_back = at.is_back
         meter = CostMeter(read.is_consistent, read.when_invalid)
         if read.keys not in self.records.checked:
@@ -280,38 +279,25 @@ class Reader:
             meter.cut(size)
         invalid = meter.settle() if meter.noted else []
         stats = self.stats(read, meter)
-        after, before = _neighbours(read, found, at, end)
+        after, before = neighbours(read, found, at, end)
         items = results(read, found)
         if is_back:
             items.reverse()
             invalid.reverse()
         return Page(
             items,
-            None if after is None else self._cursor(read, after),
-            None if before is None else self._cursor(read, before),
+            None if after is None else cursor_at(self.cursors, read, after),
+            None if before is None else cursor_at(self.cursors, read, before),
             stats,
             invalid,
             read.schemas,
         )
 
-    def _position(self, read: Read[Any], cursor: str) -> CursorPosition:
-        try:
-            is_back, parts = self.cursors.read(cursor, read.cursor_identity)
-        except InvalidCursor:
-            if all(schema.previous is None for schema in read.schemas):
-                raise
-            is_back, parts = self.cursors.read(cursor, with_previous_tags(read).cursor_identity)
-        return CursorPosition(is_back, None if parts is None else position_in(read, parts))
-
-    def _cursor(self, read: Read[Any], at: CursorPosition) -> str:
-        parts = None if at.key is None else packed(read, at.key)
-        return self.cursors.write((at.is_back, parts), read.cursor_identity)
-
     def cursor_after(self, query: Query[Any], values: Mapping[str, Any]) -> str:
         """The cursor of the page after an entity, given the fields of its primary key and of the queried key."""
         (schema,) = query.schemas
         key = {**schema.primary_key(values), **schema.key_attributes(query.keys[0], values, {})}
-        return self.cursors.write((False, packed(query, key)), query.cursor_identity)
+        return cursor_at(self.cursors, query, CursorPosition(False, key))
 
     def first(self, read: Read[R]) -> Steps[R | None]:
         """The first result; None if there is none."""
@@ -609,17 +595,6 @@ def _turned(read: Read[R]) -> Read[R]:
     if not isinstance(read, Query):
         raise UsageError("a scan has no order, so there is no page before")
     return read.reversed()
-
-
-def _neighbours(
-    read: Read[Any], found: list[Found], at: CursorPosition, end: Item | None
-) -> tuple[CursorPosition | None, CursorPosition | None]:
-    """The positions of the next and the previous page; None if there is none."""
-    far = None if end is None else CursorPosition(at.is_back, end)
-    near: CursorPosition | None = None
-    if isinstance(read, Query) and (at.key is not None or at.is_back):
-        near = CursorPosition(not at.is_back, position(read, found[0][1]) if found else None)
-    return (near, far) if at.is_back else (far, near)
 
 
 def results(read: Read[R], found: list[Found]) -> list[R]:

@@ -23,7 +23,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeGuard, TypeVar
 
 from isotone.clock import Clock
-from isotone.errors import InvalidCursor, InvalidItem, MalformedKey, Unanswerable, UsageError
+from isotone.errors import InvalidItem, MalformedKey, Unanswerable, UsageError
 from isotone.model.declaring.conditions import Condition, ValueComparison
 from isotone.model.declaring.keys import BoundKey, Slot, StringSlot
 from isotone.model.declaring.previous_keys import converted
@@ -37,7 +37,7 @@ from isotone.model.reading.key_bounds import (
     flat,
     intersection,
 )
-from isotone.model.reading.queries import Query, Read, unpacked
+from isotone.model.reading.queries import Query, Read
 from isotone.tables.scan import decoded
 from isotone.tables.steps import Call, Steps
 from isotone.values.types import AttributeValue, Item, sort_key
@@ -105,62 +105,27 @@ def _previous_query(
     )
 
 
-# Cursors
-
-
-def with_previous_tags(query: Read[E]) -> Read[E]:
-    """The read, with the previous tags in its identity, as other programs make it that declare them."""
-    return replace(query, schemas=tuple(each.previous or each for each in query.schemas))
-
-
-def position_in(query: Read[E], parts: Sequence[str]) -> Item:
-    """The position in a cursor, even if the cursor was made when the keys had their previous form.
-
-    Raises `InvalidCursor` for a cursor of another order.
-    """
-    if not has_two_forms(query):
-        return unpacked(query, parts)
-    open_parts = len(query.open_position)
-    if len(parts) == open_parts + 1 and not parts[-1]:
-        return unpacked(query, parts)  # made while `was` was declared
-    forms = _forms(query)
-    position = unpacked(query, parts) if len(parts) == open_parts else None
-    is_current = position is not None and any(form.is_current(position) for form in forms)
-    changing = [form for form in forms if _has_previous_form(form.schema, form.key)]
-    for before, form in zip(previous_queries(query), changing, strict=True):
-        if len(parts) != len(before.open_position):
-            continue
-        earlier = unpacked(before, parts)
-        if not form.is_in_order and form.was_position(earlier):
-            position = None  # perhaps made before `was` was declared
-        elif form.is_in_order and not is_current:
-            position = form.position(earlier) or position
-    if position is None:
-        raise InvalidCursor(
-            f"{query.name} had another order when the cursor was made; start without a cursor"
-        )
-    return position
-
-
 # One kind under both keys
 
 
-def _forms(query: Query[Any]) -> list[_QueriedKind]:
+def queried_kinds(query: Query[Any]) -> list[QueriedKind]:
+    """The kinds of a query, with their conditions on both forms of the key."""
     return [
-        _QueriedKind(schema, key, bounds(key, conditions))
+        QueriedKind(schema, key, bounds(key, conditions))
         for schema, key, conditions in zip(
             query.schemas, query.keys, query.conditions_by_key, strict=True
         )
     ]
 
 
-class _QueriedKind:
+class QueriedKind:
     """A kind in a query, with the current and the previous form of its key, which may be equal."""
 
     def __init__(self, schema: EntitySchema, key: BoundKey, range_: KeyBounds) -> None:
         previous = schema.previous
         self.schema = schema
         self.key = key
+        self.has_previous_form = _has_previous_form(schema, key)
         self.before: BoundKey = key if previous is None else previous.keys[key.name]
         self.is_in_order: bool = self.before is key or (
             [*map(_order, key.sort)] == [*map(_order, self.before.sort)]
@@ -319,7 +284,7 @@ class TwoForms(Generic[E]):
         self._query = query = _with_keys(query)
         self.meter = meter
         self._clock = clock
-        self._forms = {form.schema.tag: form for form in _forms(query)}
+        self._forms = {form.schema.tag: form for form in queried_kinds(query)}
         self._sort = [slot.attribute.name for slot in query.keys[0].sort]
         self._table_key = [each.name for each in query.table.keys.attributes]
         self._start = start
@@ -471,7 +436,7 @@ class TwoForms(Generic[E]):
         return _HIGHEST if self._query.backward else _LOWEST
 
     def entry(
-        self, item: Item, query: Query[E], form: _QueriedKind | None, last: _Rank
+        self, item: Item, query: Query[E], form: QueriedKind | None, last: _Rank
     ) -> _RankedResult | None:
         """An item as a result with its rank; None if it does not belong to the results.
 
@@ -503,14 +468,14 @@ class TwoForms(Generic[E]):
                 del values[name]
         return _RankedResult(self.rank(place), self.tie(place), (entity, place))
 
-    def _form_of(self, schema: EntitySchema) -> _QueriedKind:
+    def _form_of(self, schema: EntitySchema) -> QueriedKind:
         """The form of an entity's keys; for a kind, the form of the entity that it extends."""
         while schema.tag not in self._forms and schema.base is not None:
             schema = schema.base
         return self._forms[schema.tag]
 
     def _invalid(
-        self, item: Item, error: InvalidItem, form: _QueriedKind | None, last: _Rank
+        self, item: Item, error: InvalidItem, form: QueriedKind | None, last: _Rank
     ) -> _RankedResult | None:
         """The rank of an invalid item. If its previous key cannot be parsed, it follows the item read before it."""
         if form is None:
@@ -538,7 +503,7 @@ class _FormRange:
         self,
         merge: TwoForms[Any],
         query: Query[Any],
-        form: _QueriedKind | None,
+        form: QueriedKind | None,
         begin: Item | None = None,
         end: Item | None = None,
     ) -> None:

@@ -8,7 +8,6 @@ item, and the write is planned again. The reason why a write reads its item firs
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -16,6 +15,7 @@ from isotone import limits
 from isotone.backends.interface import Request, as_text
 from isotone.clock import Clock
 from isotone.errors import (
+    ApiError,
     ConditionalCheckFailedException,
     Contended,
     Failure,
@@ -51,6 +51,11 @@ _PLAIN: Final[Mapping[str, tuple[str, str | None]]] = {
     "Update": ("UpdateItem", "ALL_NEW"),
     "Delete": ("DeleteItem", "ALL_OLD"),
 }
+_REFUSALS: Final = (
+    ConditionalCheckFailedException,
+    TransactionConflictException,
+    TransactionCanceledException,
+)
 _RACES: Final = frozenset(
     {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
 )
@@ -58,82 +63,70 @@ _RACES: Final = frozenset(
 
 def execute(write: Write[R], clock: Clock, *, is_prepared: bool = False) -> Steps[R]:
     """Execute one write; raises the error of a refusal."""
-    if not is_prepared:
-        write.prepare()
-    for attempt in range(1, CONTENTION.attempts + 1):
-        plan = yield from _plan(write, clock.now())
-        if len(plan.actions) != 1 or plan.actions[0].kind not in _PLAIN:
-            try:
-                (result,) = yield from _execute_planned([write], [plan], clock)
-            except TransactionFailed as failed:
-                raise failed.failures[0].reason from None
-            return result  # type: ignore[no-any-return] # the write's own
-        action = plan.actions[0]
-        try:
-            response = yield _plain_call(action, write.returned)
-        except ConditionalCheckFailedException as error:
-            item = error.members.get("Item")
-            failure = action.explain(item)
-            if failure is not None:
-                raise failure from None
-            write.saw(item)
-        except TransactionConflictException:
-            pass
-        except ValidationException as error:
-            raise with_hint(error) from None
-        else:
-            if write.returned is None:
-                return write.finish(plan, response.get("Attributes"))
-            return write.finish_otherwise(plan, response.get("Attributes"))  # type: ignore[no-any-return] # asked for
-        yield CONTENTION.pause(attempt)
-    raise _contended([write])
+    return _execute([write], clock, is_alone=True, is_prepared=is_prepared)
 
 
 def execute_together(writes: Sequence[Write[Any]], clock: Clock) -> Steps[list[Any]]:
     """Execute prepared writes, all or none; raises `TransactionFailed` if one is refused."""
-    return _execute_planned(writes, None, clock)
+    return _execute(writes, clock, is_alone=False, is_prepared=True)
 
 
-def _execute_planned(
-    writes: Sequence[Write[Any]], plans: list[PlannedWrite] | None, clock: Clock
-) -> Steps[list[Any]]:
-    """Send the plans in one transaction; after a lost race, plan and send again."""
+def _execute(
+    writes: Sequence[Write[Any]], clock: Clock, *, is_alone: bool, is_prepared: bool
+) -> Steps[Any]:
+    """Plan writes and send them in one request; after a lost race, plan and send them again.
+
+    The result and the errors of a write that `is_alone` are its own, not those of a transaction.
+    """
+    if not is_prepared:
+        writes[0].prepare()
     for attempt in range(1, CONTENTION.attempts + 1):
-        if plans is None:
-            plans = yield from _plan_all(writes, clock.now())
-        _check_distinct(writes, plans)
+        now = clock.now()
+        plans: list[PlannedWrite] = []
+        actions: list[WriteAction] = []
+        for place, write in enumerate(writes):
+            try:
+                plan = yield from _plan(write, now)
+            except WriteRefused as failure:
+                raise _error(writes, {place: failure}, is_alone=is_alone) from None
+            plans += (plan,)  # no call, as this is hot
+            actions += plan.actions
+        if not is_alone:
+            _check_distinct(writes, plans)
         try:
-            attributes = yield from _send([action for plan in plans for action in plan.actions])
-        except _RefusedTransaction as refused:
-            _note_refusals(writes, plans, refused.reasons)
-            yield CONTENTION.pause(attempt)
-            plans = None
+            response = (yield _call(actions, writes[0].returned)) if actions else {}
+        except _REFUSALS as error:
+            failures = _failures(writes, plans, error)
+            if failures:
+                raise _error(writes, failures, is_alone=is_alone) from None
+        except ValidationException as error:
+            raise with_hint(error) from None
         else:
-            return [
-                write.finish(plan, attributes)
-                if write.returned is None
-                else write.finish_otherwise(plan, attributes)
-                for write, plan in zip(writes, plans, strict=True)
-            ]
-    raise _contended(writes)
-
-
-def _contended(writes: Sequence[Write[Any]]) -> Contended:
-    return Contended(
+            attributes = response.get("Attributes")
+            results: list[Any] = []
+            for write, plan in zip(writes, plans, strict=True):
+                finish = write.finish if write.returned is None else write.finish_otherwise
+                results += (finish(plan, attributes),)
+            return results[0] if is_alone else results
+        yield CONTENTION.pause(attempt)
+    raise Contended(
         f"others changed {', '.join(write.schema.tag for write in writes)} "
         f"during each of {CONTENTION.attempts} attempts; try again later"
     )
 
 
-def _plan_all(writes: Sequence[Write[Any]], now: float) -> Steps[list[PlannedWrite]]:
-    """The plans of all writes; raises `TransactionFailed` if one cannot be planned."""
-    plans = []
-    for place, write in enumerate(writes):
-        try:
-            plans.append((yield from _plan(write, now)))
-        except WriteRefused as failure:
-            raise _failed([Failure(place, write.entity_key, failure)]) from None
-    return plans
+def _error(
+    writes: Sequence[Write[Any]], failures: Mapping[int, WriteRefused], *, is_alone: bool
+) -> WriteRefused:
+    """The error for refused writes; the message of a transaction's names each one's entity."""
+    if is_alone:
+        return failures[0]
+    listed = [Failure(place, writes[place].entity_key, why) for place, why in failures.items()]
+    reasons = [
+        str(reason) if key.entity.__schema__.tag in str(reason) else f"{key!r}: {reason}"
+        for _, key, reason in listed
+    ]
+    return TransactionFailed(f"nothing was written: {'; '.join(reasons)}", listed)
 
 
 def _plan(write: Write[Any], now: float) -> Steps[PlannedWrite]:
@@ -189,21 +182,17 @@ class Reason(NamedTuple):
     item: Item | None
 
 
-class _RefusedTransaction(Exception):
-    """The service refused a transaction. `reasons` has one entry for each action; None if it was not the cause."""
+def _failures(
+    writes: Sequence[Write[Any]], plans: Sequence[PlannedWrite], error: ApiError
+) -> dict[int, WriteRefused]:
+    """The failures that a retry cannot fix, by the places of their writes; the other refused writes get their current items.
 
-    def __init__(self, reasons: Sequence[Reason | None]) -> None:
-        super().__init__()
-        self.reasons = reasons
-
-
-def _note_refusals(
-    writes: Sequence[Write[Any]],
-    plans: Sequence[PlannedWrite],
-    reasons: Sequence[Reason | None],
-) -> None:
-    """Raise failures that a retry cannot fix; give the other refused writes their current items."""
-    failures: list[Failure] = []
+    Raises the error if no retry can fix it.
+    """
+    reasons = reasons_of(error)
+    if len(reasons) != sum(len(plan.actions) for plan in plans) or not any(reasons):
+        raise with_hint(_with_reasons(error)) from None
+    failures: dict[int, WriteRefused] = {}
     left: Iterator[Reason | None] = iter(reasons)
     for place, (write, plan) in enumerate(zip(writes, plans, strict=True)):
         refused = [
@@ -211,18 +200,8 @@ def _note_refusals(
         ]
         failure = _failure(write, plan, refused)
         if failure is not None:
-            failures.append(Failure(place, write.entity_key, failure))
-    if failures:
-        raise _failed(failures)
-
-
-def _failed(failures: Sequence[Failure]) -> TransactionFailed:
-    """The error for refused writes; its message names each one's entity."""
-    reasons = [
-        str(reason) if key.entity.__schema__.tag in str(reason) else f"{key!r}: {reason}"
-        for _, key, reason in failures
-    ]
-    return TransactionFailed(f"nothing was written: {'; '.join(reasons)}", failures)
+            failures[place] = failure
+    return failures
 
 
 def _failure(
@@ -244,78 +223,44 @@ def _failure(
     return None
 
 
-def _plain_call(action: WriteAction, returned: Returned | None = None) -> Call:
-    """The request for a single action, with the return values that the caller or its write needs."""
-    operation, needed = _PLAIN[action.kind]
-    request = action.members
-    if returned is not None or needed is not None:
-        request["ReturnValues"] = returned or needed
-    if "ConditionExpression" in request:
-        request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-    return Call(operation, request)
+def _call(actions: Sequence[WriteAction], returned: Returned | None = None) -> Call:
+    """The request for actions: a plain one for a single action, which costs half, or a transaction.
 
-
-def _send(actions: Sequence[WriteAction]) -> Steps[Item | None]:
-    """Send actions as a transaction; a single one as a plain request, which costs half. Returns its attributes."""
-    if not actions:
-        return None
-    if len(actions) == 1 and actions[0].kind in _PLAIN:
-        try:
-            response = yield _plain_call(actions[0])
-        except ConditionalCheckFailedException as error:
-            raise _RefusedTransaction([Reason(True, error.members.get("Item"))]) from None
-        except TransactionConflictException:
-            raise _RefusedTransaction([Reason(False, None)]) from None
-        except ValidationException as error:
-            raise with_hint(error) from None
-        attributes: Item | None = response.get("Attributes")
-        return attributes
-    yield from _send_transaction(actions)
-    return None
-
-
-def _send_transaction(actions: Sequence[WriteAction]) -> Steps[None]:
+    A plain one returns what its write needs, unless the caller wants something else to be `returned`. A transaction has
+    no token yet: backends whose answers may be lost add one (`with_token`). A database in this process cannot lose an
+    answer, and a cancelled transaction is planned again, so a token would only be stored in vain.
+    """
+    for action in actions:
+        if "ConditionExpression" in action.members:
+            action.members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+    if not actions[1:] and actions[0].kind in _PLAIN:
+        operation, needed = _PLAIN[actions[0].kind]
+        request = actions[0].members
+        if returned is not None or needed is not None:
+            request["ReturnValues"] = returned or needed
+        return Call(operation, request)
     if len(actions) > limits.TRANSACTION_ITEMS:
         raise UsageError(
             f"a transaction writes at most {limits.TRANSACTION_ITEMS} items, not {len(actions)} "
             "(a unique value counts as one); use several transactions"
         )
-    entries = _entries(actions)
-    # With a token, a retry after a lost response does not execute the transaction twice.
-    request = {"TransactItems": entries, "ClientRequestToken": os.urandom(16).hex()}
-    try:
-        yield Call("TransactWriteItems", request)
-    except TransactionCanceledException as error:
-        reasons = reasons_of(error)
-        if len(reasons) != len(actions) or not any(reasons):
-            raise with_hint(_with_reasons(error)) from None
-        raise _RefusedTransaction(reasons) from error
-    except ValidationException as error:
-        raise with_hint(error) from None
-
-
-def _entries(actions: Sequence[WriteAction]) -> list[dict[str, Any]]:
-    """The actions as the entries of a transaction."""
-    entries: list[dict[str, Any]] = []
-    for action in actions:
-        if "ConditionExpression" in action.members:
-            action.members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-        entries.append({action.kind: action.members})
-    return entries
+    entries = [{action.kind: action.members} for action in actions]
+    return Call("TransactWriteItems", {"TransactItems": entries})
 
 
 def request_of(write: Write[Any], clock: Clock) -> Steps[Request]:
     """The request for a write, without sending it. Reads the item if planning needs it."""
     write.prepare()
-    actions = (yield from _plan(write, clock.now())).actions
-    if len(actions) == 1 and actions[0].kind in _PLAIN:
-        return as_text(_plain_call(actions[0]).request)
-    return as_text({"TransactItems": _entries(actions)})
+    plan = yield from _plan(write, clock.now())
+    return as_text(_call(plan.actions).request)
 
 
-def reasons_of(error: TransactionCanceledException) -> list[Reason | None]:
+def reasons_of(error: ApiError) -> list[Reason | None]:
     """The reason for each action; None if it was not the cause, or if a retry cannot fix it."""
-    return [_reason(member) for member in error.members.get("CancellationReasons", ())]
+    if isinstance(error, TransactionCanceledException):
+        return [_reason(member) for member in error.members.get("CancellationReasons", ())]
+    is_condition = isinstance(error, ConditionalCheckFailedException)
+    return [Reason(is_condition, error.members.get("Item"))]
 
 
 def _reason(member: Mapping[str, Any]) -> Reason | None:
@@ -325,11 +270,11 @@ def _reason(member: Mapping[str, Any]) -> Reason | None:
     return Reason(False, None) if code in _RACES else None
 
 
-def _with_reasons(error: TransactionCanceledException) -> TransactionCanceledException:
+def _with_reasons(error: ApiError) -> ApiError:
     """The error with the reasons' messages; AWS's own message has only their codes."""
     messages = [
         f"{reason['Code']} of entry {place}: {reason['Message']}"
         for place, reason in enumerate(error.members.get("CancellationReasons", ()))
         if reason.get("Message")
     ]
-    return TransactionCanceledException("; ".join([error.message, *messages]), **error.members)
+    return type(error)("; ".join([error.message, *messages]), **error.members)

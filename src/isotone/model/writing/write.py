@@ -24,11 +24,10 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 import msgspec
 
 from isotone.errors import (
+    ApiError,
     ConditionFailed,
     NotFound,
-    TransactionCanceledException,
     UsageError,
-    ValidationException,
     VersionConflict,
     WriteRefused,
 )
@@ -340,7 +339,7 @@ def _version_text(item: Item | None, stored: AttributeValue | None) -> str:
 # Errors of the database that need a hint
 
 
-F = TypeVar("F", ValidationException, TransactionCanceledException)
+F = TypeVar("F", bound=ApiError)
 _HINTS: Final = {
     "The document path provided in the update expression is invalid": (
         "a part of the path is missing; set the whole map or list first"

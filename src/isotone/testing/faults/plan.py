@@ -18,7 +18,7 @@ import msgspec
 
 from isotone import errors
 from isotone.backends.interception import Interceptor
-from isotone.backends.interface import Native, Request, Response
+from isotone.backends.interface import Native, Request, Response, with_token
 from isotone.backends.request_retries import Retries
 from isotone.clock import Clock, ManualClock, SystemClock
 from isotone.errors import ApiError, ConnectionFailed, UsageError
@@ -334,6 +334,7 @@ class Faults(Interceptor):
         self, operation: str, request: Request, proceed: Callable[[str, Request], Response]
     ) -> Response:
         """Answer a request, with the retries that a store does on a server."""
+        request = with_token(operation, request)
         attempts = self._retries.begin()
         while True:
             try:
