@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from isotone import limits
+from isotone.engine.consumed_units import spent
 from isotone.engine.engine import Engine
 from isotone.engine.layout import size_of
 from isotone.engine.table_indexes import StoredTable
@@ -124,6 +125,8 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer:
                 sizes.append(size)
                 if record is not None:
                     items.append(item_in_response(record, projection))
+            spent.read += len(items)
+            spent.returned += len(items)
             read.append((meter, entry, sizes))
             raise_if_long(limits.BATCH_GET_SIZE - room > MOST_READ)
     for meter, entry, sizes in read:
