@@ -253,7 +253,7 @@ class ServedQueries:
         counts.returned += spent.returned * weight
         counts.seconds += seconds * weight
         counts.latencies[bisect_left(BOUNDS, seconds)] += weight
-        if read > counts.most_read and len(body) <= _LARGEST_EXAMPLE:
+        if read >= counts.most_read and len(body) <= _LARGEST_EXAMPLE:
             counts.most_read = read
             counts.request = msgspec.Raw(bytes(body))
 
