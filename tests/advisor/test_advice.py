@@ -102,3 +102,79 @@ def test_advice_of_a_model_knows_its_indexes_in_any_order_of_their_fields() -> N
     )
     advice = waste_of(read, Stats(scanned=1000, returned=1)).advice
     assert advice == "Usage.by_metric answers it by its key"
+
+
+mixed = Table("mixed", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
+
+
+class Customer(Entity, table=mixed):
+    customer: Attr[str] = field()
+
+    primary = Key("CUSTOMER", customer).sort("PROFILE")
+
+
+class Order(Entity, table=mixed):
+    number: Attr[int] = field(max=99_999)
+    customer: Attr[str] = field()
+
+    primary = Key("ORDER", number).sort("ORDER")
+    by_customer = Index("GSI1", "CUSTOMER", customer).sort(number)
+
+
+@pytest.fixture
+def shop() -> Iterator[isotone.Store]:
+    with isotone.connect(":memory:") as store:
+        store.create_tables(mixed)
+        for customer in ("a", "b"):
+            store.put(Customer(customer=customer))
+        for number in range(60):
+            store.put(Order(number=number, customer="ab"[number % 2]))
+        yield store
+
+
+def test_a_scan_that_finds_several_kinds_is_answered_for_the_most_of_them(
+    shop: isotone.Store,
+) -> None:
+    request = {
+        "TableName": "mixed",
+        "FilterExpression": "customer = :c",
+        "ExpressionAttributeValues": {":c": {"S": "a"}},
+    }
+    explained = isotone.explain(shop, ("Scan", request), tables=[mixed])
+    assert explained.advice == (
+        "Order.by_customer (index GSI1) answers 1 of 1 condition by its key, for 30 of 31 wanted items of the sample"
+    )
+    first, second, *_ = explained.alternatives
+    assert first.name == "Order.by_customer (index GSI1)"
+    assert second.name == "Customer.primary (table mixed)"
+    assert "for 1 of 31 wanted items" in second.why_not
+    only_orders = {
+        **request,
+        "FilterExpression": "customer = :c AND #n > :n",
+        "ExpressionAttributeNames": {"#n": "number"},
+        "ExpressionAttributeValues": {":c": {"S": "a"}, ":n": {"N": "5"}},
+    }
+    explained = isotone.explain(shop, ("Scan", only_orders), tables=[mixed])
+    assert explained.advice == "Order.by_customer (index GSI1) answers 2 of 2 conditions by its key"
+
+
+def test_the_drawing_counts_only_what_it_knows(shop: isotone.Store) -> None:
+    query = Order.by_customer.where(Order.customer == "a")
+    whole = str(isotone.explain(shop, query, sample=100))
+    assert "more items" in whole
+    part = str(isotone.explain(shop, query, sample=40))
+    assert "more items, all read" in part
+    assert "the 30 items of the range" in part
+
+
+def test_the_condition_of_a_write_has_names_and_values(shop: isotone.Store) -> None:
+    request = {
+        "TableName": "mixed",
+        "Key": {"PK": {"S": "ORDER#00001"}, "SK": {"S": "ORDER"}},
+        "UpdateExpression": "SET #c = :new",
+        "ConditionExpression": "attribute_exists(#p) AND #c = :old",
+        "ExpressionAttributeNames": {"#p": "PK", "#c": "customer"},
+        "ExpressionAttributeValues": {":new": {"S": "c"}, ":old": {"S": "b"}},
+    }
+    explained = isotone.explain(shop, ("UpdateItem", request))
+    assert explained.notes == ('condition: attribute_exists(PK) AND customer = "b"',)

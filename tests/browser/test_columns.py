@@ -156,7 +156,7 @@ def test_columns_are_arranged_by_the_keyboard(bench):
     assert width(bench, "total") == 200
     assert totals(bench) == sorted(TOTALS)
     bench.page.keyboard.press("o")
-    bench.page.get_by_role("button", name="As they were").press("Enter")
+    bench.page.get_by_role("button", name="Reset").press("Enter")
     bench.page.keyboard.press("Escape")
     assert names(bench)[:2] == ["customer", "placed"]
     assert totals(bench) == TOTALS[::-1]

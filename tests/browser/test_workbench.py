@@ -896,7 +896,7 @@ def edit_without_the_model(bench: Workbench, database: isotone.Database) -> None
     assert bench.serious_faults() == []
     assert stored()["status"] == {"S": "OPEN"}
     warning.get_by_role("button", name="Back").click()
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     warning.get_by_role("button", name="Save anyway").click()
     page.get_by_text("Saved").wait_for()
     assert stored()["status"] == {"S": "PAID"}

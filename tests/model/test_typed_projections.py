@@ -33,7 +33,9 @@ from isotone import (
     upgrade,
     version,
 )
-from isotone.errors import InvalidItem, UsageError
+from isotone.errors import InvalidItem, TransactionFailed, UsageError
+from isotone.model.operation import Waits
+from isotone.model.transactions import Transaction
 from isotone.server import running_server
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -63,6 +65,14 @@ class Order(Entity, table=shop):
     primary = Key("CUSTOMER", customer).sort("ORDER", number)
     by_status = Index("GSI1", "STATUS", status).sort(number)
     thin = Index("thin", "STATUS", status).sort(number)
+
+
+class Loose(Entity, table=shop):
+    name: Attr[str] = field()
+    total: Attr[int] = field()
+    lines: Attr[list[str]] = field(default_factory=list)
+
+    primary = Key("LOOSE", name).sort("A")
 
 
 class Summary(Projection[Order]):
@@ -228,6 +238,10 @@ def test_awaited_reads_return_projections_too() -> None:
             order = await store.put(Order(customer="ann", number=1, total=10))
             expected = Summary.from_entity(order)
             assert await store.get(Summary, customer="ann", number=1) == expected
+            key = {"customer": "ann", "number": 1}
+            assert await store.get_many(Summary, [key]) == [expected]
+            async with store.transaction() as tx:
+                assert await tx.get(Summary, **key) == expected
             assert [each async for each in store.iterate(MINE.select(Summary))] == [expected]
             found = store.scan(Order.primary.scan().select(Summary))
             assert [each async for each in found] == [expected]
@@ -277,13 +291,21 @@ def test_an_older_version_is_upgraded_and_a_wider_key_is_found() -> None:
         text: Any = Text
         store = isotone.connect(database, report=None)
         assert store.get(text, day="monday", number=7).text == "x"
+        key = {"day": "monday", "number": 7}
+        assert [each.text for each in store.get_many(text, [key])] == ["x"]
         assert [
             each.text for each in store.all(note.primary.where(note.day == "monday").select(text))
         ] == ["x"]
         old = {"PK": {"S": "NAME#a"}, "SK": {"S": "A"}, "_type": {"S": "Second"}}
         old |= {"name": {"S": "a"}, "called": {"S": "Old"}}
         store.backend.execute("PutItem", {"TableName": "versions", "Item": old})
-        assert store.get(Title, name="a") == Title.from_entity(Second(name="a", title="Old"))
+        title = Title.from_entity(Second(name="a", title="Old"))
+        assert store.get(Title, name="a") == title
+        assert store.get_many(Title, [{"name": "a"}]) == [title]
+        assert store.get_together((Title, {"name": "a"})) == [title]
+        assert list(store.load(Second.primary.scan().select(Title))) == [title]
+        with store.transaction() as tx:
+            assert tx.get(Title, name="a") == title
 
 
 def test_a_wrong_value_is_told(store: Store) -> None:
@@ -383,8 +405,94 @@ def test_a_selection_of_fields_replaces_a_projection(store: Store) -> None:
     assert (type(part), part.total) == (Order, 0)
 
 
-def test_snapshots_take_entities_alone(store: Store) -> None:
-    orders(store)
-    query: Any = MINE.select(Summary)
-    with pytest.raises(UsageError, match="a snapshot has entities"):
-        store.load(query)
+def test_many_by_their_keys(store: Store) -> None:
+    expected = [Summary.from_entity(order) for order in orders(store)]
+    keys = [{"customer": "ann", "number": number} for number in (3, 9, 1)]
+    assert store.get_many(Summary, keys) == [expected[3], None, expected[1]]
+    assert store.get_many(Summary, keys, consistent=True) == [expected[3], None, expected[1]]
+    assert store.get_many(Summary, []) == []
+
+
+def test_several_together(store: Store) -> None:
+    kept = orders(store)
+    store.put(Customer(customer="ann"))
+    key = {"customer": "ann", "number": 2}
+    found = store.get_together(
+        (Summary, key), (Order, key), (WithStatus, key), (Names, {"customer": "ann"})
+    )
+    kinds: list[Any] = [Summary, None, WithStatus]
+    assert found[:3] == [kind.from_entity(kept[2]) if kind else kept[2] for kind in kinds]
+    assert found[3] == Names.from_entity(Customer(customer="ann"))
+    assert store.get_together((Summary, {"customer": "ann", "number": 9})) == [None]
+
+
+def test_only_the_fields_of_several_are_transferred(desk: Desk) -> None:
+    desk.store.create_tables(shop)
+    key = {"customer": "ann", "number": 1}
+    desk.store.put(Order(customer="ann", number=1, total=10))
+    desk.asked.clear()
+    desk.store.get_many(Summary, [key])
+    desk.store.get_together((Summary, key))
+    desk.store.load(MINE.select(Summary))
+    transaction = desk.store.transaction()
+    transaction.get(Summary, **key)
+    (_, many), (_, together), (_, loaded), (_, read) = desk.asked
+    for request in (
+        many["RequestItems"]["shop"],
+        together["TransactItems"][0]["Get"],
+        loaded,
+        read,
+    ):
+        assert "label" in request["ProjectionExpression"]
+        assert "lines" not in request["ProjectionExpression"]
+
+
+def test_a_transaction_holds_only_what_it_read(store: Store) -> None:
+    class Lines(Projection[Loose]):
+        lines = Loose.lines
+
+    store.put(Loose(name="a", total=10, lines=["x"]))
+    with store.transaction() as tx:
+        read = tx.get(Lines, name="a")
+        assert read is not None
+        assert read.lines == ["x"]
+        store.update(Loose, Loose.total.add(1), name="a")  # another field: no conflict
+        tx.create(Loose(name="copy", total=len(read.lines)))
+    assert store.get(Loose, name="copy") == Loose(name="copy", total=1)
+
+    def read_a_part(tx: Transaction[Waits]) -> None:
+        tx.get(Lines, name="a")
+        store.update(Loose, Loose.lines.append(["y"]), name="a")
+
+    def read_the_whole_and_a_part(tx: Transaction[Waits]) -> None:
+        tx.get(Loose, name="a")
+        tx.get(Lines, name="a")
+        store.update(Loose, Loose.total.add(1), name="a")
+
+    def read_nothing(tx: Transaction[Waits]) -> None:
+        assert tx.get(Lines, name="nobody") is None
+        store.put(Loose(name="nobody", total=1))
+
+    for meets_a_change in (read_a_part, read_the_whole_and_a_part, read_nothing):
+        tx = store.transaction()
+        meets_a_change(tx)
+        tx.create(Loose(name="second", total=1))
+        with pytest.raises(TransactionFailed):
+            tx.commit()
+    assert store.get(Loose, name="second") is None
+
+
+def test_a_snapshot_of_projections(store: Store) -> None:
+    expected = [Summary.from_entity(order) for order in orders(store)]
+    loaded = store.load(MINE.select(Summary))
+    assert list(loaded) == expected
+    assert loaded[1:3] == expected[1:3]
+    assert list(loaded.where(Order.total > 20)) == expected[3:]
+    assert list(loaded.sorted_by(isotone.desc(Order.number))) == expected[::-1]
+    assert loaded.group_by(Order.total)[30] == [expected[3]]
+    assert loaded.table().split()[:4] == ["amount", "number", "label", "placed_at"]
+    assert loaded.where(Order.number < 1).table(Order.total).splitlines()[-1].split() == ["0"]
+    with pytest.raises(UsageError, match="the field 'status' was not loaded; select it as well"):
+        loaded.where(Order.status == "PLACED")
+    with pytest.raises(UsageError, match="if the query selects fields, select it as well"):
+        loaded.sorted_by(Order.status)

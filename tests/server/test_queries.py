@@ -192,6 +192,99 @@ def test_requests_that_differ_in_values_and_placeholders_are_one_shape() -> None
         }
 
 
+def test_batches_and_transactions_count_by_their_parts() -> None:
+    key = {"customer": {"S": "c1"}, "at": {"S": "00001"}}
+    other = {"customer": {"S": "c2"}, "at": {"S": "00002"}}
+    missing = {"customer": {"S": "nobody"}, "at": {"S": "00000"}}
+    with isotone.open() as database:
+        fill(database)
+        database.execute("CreateTable", {**TABLE, "TableName": "customers"})
+        database.measure()
+        for name, keys in (("#a", [key, other, missing]), ("#b", [key])):
+            entry = {
+                "Keys": keys,
+                "ProjectionExpression": f"{name}, customer",
+                "ExpressionAttributeNames": {name: "at"},
+            }
+            send(database, "BatchGetItem", RequestItems={"orders": entry})
+            send(
+                database,
+                "TransactGetItems",
+                TransactItems=[
+                    {"Get": {"TableName": table, "Key": each}}
+                    for table in ("orders", "customers")
+                    for each in keys
+                ],
+            )
+        for number in range(3):
+            put = {"Item": {**missing, "at": {"S": str(number)}}}
+            writes = {
+                "orders": [{"PutRequest": put}, {"DeleteRequest": {"Key": other}}],
+                "customers": [{"PutRequest": put}] * (number % 2),
+            }
+            send(
+                database,
+                "BatchWriteItem",
+                RequestItems={table: each for table, each in writes.items() if each},
+            )
+            update = {
+                "TableName": "orders",
+                "Key": key,
+                "UpdateExpression": f"SET #n{number} = :v",
+                "ConditionExpression": f"attribute_exists(#n{number})",
+                "ExpressionAttributeNames": {f"#n{number}": "total"},
+                "ExpressionAttributeValues": {":v": {"N": str(number)}},
+            }
+            check = {
+                "TableName": "orders",
+                "Key": {**key, "at": {"S": "00005"}},
+                "ConditionExpression": "attribute_exists(customer)",
+            }
+            entries = [
+                {"Update": update},
+                {"ConditionCheck": check},
+                {"Put": {"TableName": "customers", **put}},
+            ]
+            send(database, "TransactWriteItems", TransactItems=entries[:: 1 - 2 * (number % 2)])
+            send(
+                database,
+                "BatchExecuteStatement",
+                Statements=[
+                    {
+                        "Statement": f"SELECT * FROM orders WHERE customer = 'c1' AND \"at\" = '{each}'"
+                    }
+                    for each in ("00001", number)
+                ]
+                + [{"Statement": "SELECT orders"}],
+            )
+        found = json.loads(database.served())["queries"]
+        by_parts = {each["parts"]: each for each in found}
+        statements = 'SELECT * FROM orders WHERE customer = ? AND "at" = ?; SELECT orders'
+        assert {
+            (each["action"], each["table"], each["parts"], each["calls"]) for each in found
+        } == {
+            ("BatchGetItem", "orders", "Get orders returns at, customer", 2),
+            ("TransactGetItems", "customers, orders", "Get customers; Get orders", 2),
+            ("BatchWriteItem", "orders", "Delete orders; Put orders", 2),
+            ("BatchWriteItem", "customers, orders", "Delete orders; Put customers; Put orders", 1),
+            (
+                "TransactWriteItems",
+                "customers, orders",
+                "ConditionCheck orders if attribute_exists(customer); Put customers; "
+                "Update orders SET total = ? if attribute_exists(total)",
+                3,
+            ),
+            ("BatchExecuteStatement", "orders", statements, 3),
+        }
+        batch = by_parts["Get orders returns at, customer"]
+        assert (batch["read"], batch["returned"]) == (3, 3)  # a missing item is not dropped
+        assert batch["units"] == 2  # of four keys
+        assert len(batch["request"]["RequestItems"]["orders"]["Keys"]) == 3
+        transaction = by_parts["Get customers; Get orders"]
+        assert transaction["units"] == 8 * 2
+        assert (transaction["read"], transaction["returned"]) == (3, 3)
+
+
 def test_memory_is_bounded_and_no_count_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(served_queries, "MOST", 10)
     monkeypatch.setattr(served_queries, "_SPELLINGS", 15)

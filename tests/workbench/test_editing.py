@@ -383,6 +383,21 @@ def test_a_bulk_edit_is_seen_before_it_is_made(page, database, store):
     assert "'OPEN', 'PAID' or 'SENT'" in wrong["fields"]["status"]
 
 
+def test_the_item_of_a_new_entity_is_seen_before_it_is_made(page, database):
+    values = {"customer": "ann", "placed": "2026-09-01T10:00:00Z", "total": "5", "invoice": "I-9"}
+    given = {"table": "shop", "entity": "Order", "values": values, "items": [None]}
+    (found,) = page.call("edit_preview", given)["previews"]
+    assert items(database) == []
+    saved = page.call("edit_save", {**given, "item": None})["item"]
+    changing = {"made", "changed"}
+    assert {name: each for name, each in found["after"].items() if name not in changing} == {
+        name: each for name, each in saved.items() if name not in changing
+    }
+    wrong = page.call("edit_preview", {**given, "values": {**values, "status": "?"}})["previews"][0]
+    assert wrong["after"] is None
+    assert "'OPEN', 'PAID' or 'SENT'" in wrong["fields"]["status"]
+
+
 # Who may not
 
 

@@ -88,6 +88,26 @@ def test_faults_are_reported_and_leave_no_file(page, monkeypatch, temporary):
     assert "over" in page.call("transfer", {"id": 99})["error"]["message"]
 
 
+def test_rows_are_saved_in_the_order_of_their_columns_and_come_back(page, database):
+    rows = [
+        {"id": {"S": "1"}, "total": {"N": "5"}, "paid": {"BOOL": True}, "empty": {"S": ""}},
+        {"total": {"N": "6.5"}, "id": {"S": "2"}, "tags": {"SS": ["a", "b"]}},
+    ]
+    given = {"items": rows, "first": ["id", "total", "none"]}
+    text = page.call("rows_file", {**given, "ending": "csv"})["text"]
+    assert text.splitlines()[0].startswith("id,total:N,")
+    lines = page.call("rows_file", {**given, "ending": "jsonl"})["text"]
+    assert len(lines.splitlines()) == 2
+    for ending, content in (("csv", text), ("jsonl", lines)):
+        done = imported(page, content.encode(), ending, table=f"Of{ending}", key="id")
+        assert (done["items"], done["bad"]) == (2, 0)
+        stored = database.execute("Scan", {"TableName": f"Of{ending}"})["Items"]
+        assert sorted(stored, key=lambda item: item["id"]["S"]) == rows
+        page.call("transfer_end", {"id": done["id"]})
+    wrong = page.call("rows_file", {**given, "ending": "exe"})
+    assert "jsonl or csv" in wrong["error"]["message"]
+
+
 def test_the_number_of_files_is_bounded(page):
     for _ in range(10):
         page.call("import", {"table": "Words", "ending": "csv"})

@@ -12,9 +12,10 @@ from isotone.advisor.read_plan import ReadPlan, plan_of_read
 from isotone.advisor.table_sample import TableSample, has_key, projected
 from isotone.expressions import CompiledCondition
 from isotone.expressions.key_planning import plan_key
-from isotone.model import Read, Stats, Steps, queries_for, waste_of
+from isotone.model import EntitySchema, Query, Read, Stats, Steps, queries_for, waste_of
 from isotone.tables.description import TableDescription
 from isotone.text_table import pluralized
+from isotone.values.types import Item
 
 
 def alternatives_of(
@@ -70,12 +71,47 @@ def _of_model(read: Read[Any], contents: TableSample) -> Iterator[Way]:
 
 def _of_patterns(plan: ReadPlan, contents: TableSample, patterns: ModelPatterns) -> Iterator[Way]:
     """The patterns of a model that answer conditions on the fields of an entity."""
-    for query, answered in patterns.answering(plan):
+    for query, answered in _answering(plan, contents, patterns):
         yield (
             f"{query.name} ({_place(query.index, plan.table)})",
             answered,
             plan_of_read(query, contents.shape),
         )
+
+
+def _answering(
+    plan: ReadPlan, contents: TableSample, patterns: ModelPatterns
+) -> list[tuple[Query[Any], str]]:
+    """The queries that answer conditions, each with what it answers; those of the most wanted items first.
+
+    A request may find items of several kinds, and a pattern has those of one.
+    """
+    wanted = _wanted(plan, contents)
+    found = []
+    for query, answered in patterns.answering(plan):
+        schema = query.schemas[0]
+        count = sum(_may_be(schema, item) for item in wanted)
+        if count < len(wanted):
+            answered += f", for {count} of {len(wanted)} wanted items of the sample"
+        if count or not wanted:
+            found.append((count, query, answered))
+    found.sort(key=lambda each: -each[0])
+    return [(query, answered) for _, query, answered in found]
+
+
+def _may_be(schema: EntitySchema, item: Item) -> bool:
+    """Whether an item is of an entity; one without a tag may be."""
+    tag = schema.table.tag
+    kind = schema.table.entity_of(item[tag].get("S", "")) if tag in item else schema
+    return kind is not None and schema.tag in kind.lineage
+
+
+def _wanted(plan: ReadPlan, contents: TableSample) -> list[Item]:
+    """The sampled items that a read returns."""
+    if plan.where is None:
+        return []
+    matches = CompiledCondition.from_node(plan.where, parameter="").matches
+    return [item for item in contents.items if matches(item, plan.values)]
 
 
 def _place(index: str | None, table: str) -> str:
@@ -133,8 +169,7 @@ def _lacking(plan: ReadPlan, contents: TableSample, index: str | None) -> str:
         return "does not project all attributes"
     if plan.consistent and shape.kind == "global":
         return "cannot be read consistently"
-    matches = CompiledCondition.from_node(plan.where, parameter="").matches
-    wanted = [item for item in contents.items if matches(item, plan.values)]
+    wanted = _wanted(plan, contents)
     missing = sum(not has_key(shape.key, item) for item in wanted)
     return (
         f"is sparse: {missing} of {pluralized(len(wanted), 'wanted item')} are not in it"
@@ -175,7 +210,7 @@ def advice_of(
         if not read.filters:  # the filter drops other kinds, or expired items
             return ""
         return waste_of(read, Stats(cost.items_read, cost.items_returned, cost.units)).advice
-    for query, answered in patterns.answering(plan):
+    for query, answered in _answering(plan, contents, patterns):
         return f"{query.name} ({_place(query.index, plan.table)}) {answered}"
     return _index_for(plan, contents, patterns)
 

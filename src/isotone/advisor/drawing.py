@@ -229,6 +229,8 @@ def _collection(
             found += names.parts(shape.name, index, name, item)
         return tuple(found)
 
+    own = tuple(entries[0][part.name] for part in key.partition)
+    is_whole = contents.has_all_of(index, own)
     states = [state(entry) for entry in entries]
     place = None if any(states) else empty_at
     rows: list[DrawnItem | Gap] = []
@@ -241,7 +243,9 @@ def _collection(
             last = place - 1
         if position > last + 1:
             left_out = states[last + 1 : position]
-            rows.append(Gap(len(left_out), sum(map(bool, left_out))))
+            read = sum(map(bool, left_out))
+            are_read = read == len(left_out)
+            rows.append(Gap(len(left_out), read) if is_whole else Gap(None, read * are_read))
         if position < len(entries):
             entry = entries[position]
             rows.append(
@@ -253,7 +257,7 @@ def _collection(
                 )
             )
         last = position
-    if not contents.is_whole:
+    if not is_whole:
         rows.append(Gap(None))
     named_by = _typical(contents, names, entries, states)
     return DrawnCollection(joined(key.partition_names, named_by), tuple(rows))

@@ -59,12 +59,13 @@ class DrawnItem:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Hidden items: how many (None if unknown), and how many of them are read.
+    """Hidden items: how many, and how many of them are read. Of an unknown number, `read` is above 0 if all are read.
 
     Without items it stands for the position of an empty range.
     """
 
     items: int | None
+    """None if unknown."""
     read: int = 0
 
     @property
@@ -122,7 +123,7 @@ def hidden_text(hidden: int | None) -> str:
 def gap_text(gap: Gap) -> str:
     """The line that stands for hidden items."""
     if gap.items is None:
-        return "more items"
+        return "more items, all read" if gap.read else "more items"
     if gap.items == 0:
         return "no item in the range"
     read = f", {gap.read} of them read" if 0 < gap.read < gap.items else ""

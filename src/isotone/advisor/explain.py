@@ -348,8 +348,11 @@ class _Explaining:
                 write = plan_of_write(each, members, contents.shape, factor)
                 parts.append((yield from self._of_write(write, contents)))
         explained = _joined(f"{operation} of {pluralized(len(parts), 'item')}", operation, parts)
-        explained = replace(explained, request=request)
-        explained = replace(explained, estimate=replace(explained.estimate, requests=1))
+        basis = explained.estimate.basis
+        if len(parts) > 1:
+            basis = basis.replace("the stored item", "the stored items")
+        estimate = replace(explained.estimate, requests=1, basis=basis)
+        explained = replace(explained, request=request, estimate=estimate)
         if run:
             response = yield Call(operation, {**request, "ReturnConsumedCapacity": "TOTAL"})
             measured = replace(

@@ -6,6 +6,7 @@ and for the old and the new entry if its key changes. So the estimate must read 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -23,9 +24,12 @@ from isotone.model import Call, Steps
 from isotone.tables.description import IndexDescription, TableDescription
 from isotone.tables.pace import units_of
 from isotone.values.attribute_validation import canonical_item
+from isotone.values.notation import value_text
 from isotone.values.size import item_size, write_units
 from isotone.values.types import Item, is_same_item
 
+_NAME: Final = re.compile(r"#\w+")
+_VALUE: Final = re.compile(r":\w+")
 WRITES: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem", "ConditionCheck"})
 
 Change = Callable[[Item | None], Item | None]
@@ -72,10 +76,18 @@ def plan_of_write(
         matches=(lambda stored: True)
         if test is None
         else (lambda stored: test.matches(stored, values)),
-        condition=text or "",
+        condition=_readable(text or "", names or {}, values),
         request=(operation, request),
         factor=factor,
         demanded=frozenset() if test is None else test.attributes,
+    )
+
+
+def _readable(text: str, names: Mapping[str, str], values: Item) -> str:
+    """A condition with the names and values in place of their placeholders."""
+    named = _NAME.sub(lambda found: names.get(found[0], found[0]), text)
+    return _VALUE.sub(
+        lambda found: value_text(values[found[0]]) if found[0] in values else found[0], named
     )
 
 

@@ -54,6 +54,12 @@ def as_text(request: Request) -> Request:
             for entry in request["TransactItems"]
         ]
         return {**request, "TransactItems": entries}
+    if "RequestItems" in request:  # of a BatchGetItem, or the lists of writes of a BatchWriteItem
+        tables = {
+            table: as_text(entry) if isinstance(entry, Mapping) else entry
+            for table, entry in request["RequestItems"].items()
+        }
+        return {**request, "RequestItems": tables}
     trees = {
         name: request[name]
         for name in _EXPRESSIONS

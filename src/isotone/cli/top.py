@@ -135,6 +135,8 @@ def shape_of(query: dict[str, Any]) -> str:
     """A shape in one line: the action, where, and what it asks for; or the statement."""
     if query["statement"]:
         return str(query["statement"])
+    if query["parts"]:
+        return f"{query['action']}: {query['parts']}"
     where = query["table"] + (f".{query['index']}" if query["index"] else "")
     parts = [f"{before}{query[name]}" for name, before in _PARTS if query[name]]
     return f"{query['action']} {where}" + (f": {', '.join(parts)}" if parts else "")

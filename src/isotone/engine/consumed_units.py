@@ -41,6 +41,11 @@ class Spent:
         self.read: int = 0
         self.returned: int = 0
 
+    def add_items(self, read: int, returned: int) -> None:
+        """Count items that were read, and those of them that no filter has dropped."""
+        self.read += read
+        self.returned += returned
+
 
 class _PerThread(threading.local):
     """Looked up once and then used: each look-up takes longer than what is counted."""

@@ -18,6 +18,7 @@ from isotone.model.declaring.changes import Change
 from isotone.model.inspection import Inspector, ItemFinding
 from isotone.model.verification import unclaimed_values
 from isotone.model.writing.item_rewrite import Rewrite
+from isotone.model.writing.put_and_delete import Put
 from isotone.model.writing.seen_items import DeleteSeen, EditSeen
 from isotone.values.types import Item
 
@@ -65,6 +66,13 @@ def create_item(store: Store, schema: EntitySchema, values: Mapping[str, Any]) -
     """Write a new entity; raises `AlreadyExists`, `NotUnique` or `InvalidEntity`. Returns its item."""
     created = store.create(schema.entity(**values))
     return schema.to_item(created.__dict__)
+
+
+def item_created(store: Store, schema: EntitySchema, values: Mapping[str, Any]) -> Item:
+    """The item as `create_item` would write it. Reads and writes nothing."""
+    write = Put(schema.entity(**values), store.clock, expected="absence")
+    write.prepare()
+    return schema.to_item(write.plan(store.clock.now()).outcome)
 
 
 def edit_item(store: Store, table: Table, item: Item, values: Mapping[str, Any]) -> Item:

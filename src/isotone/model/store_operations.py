@@ -27,7 +27,7 @@ from isotone.model.engine_needs import require_for_entity
 from isotone.model.entity import Entity
 from isotone.model.migration import migrate_and_execute, migrate_keys
 from isotone.model.operation import Host, M_co, iteration, operation
-from isotone.model.reading import merging
+from isotone.model.reading import merging, projected_gets
 from isotone.model.reading.families import Family, FamilyQuery
 from isotone.model.reading.merging import Merge, MergeTraversal
 from isotone.model.reading.nearest import Neighbor, VectorPattern, VectorSearch, nearest
@@ -527,7 +527,8 @@ class Operations(Host[M_co]):
     ) -> Steps[Any]:
         schema: EntitySchema = projection.__entity__.__schema__
         if schema.previous is None and key.keys() == schema.identity.keys():
-            return (yield from self._reader.get_projection(projection, key, consistent=consistent))
+            read = projected_gets.get(self._reader, projection, key, consistent=consistent)
+            return (yield from read)
         get = migration.get if schema.previous is not None else Reader.get
         found = yield from get(self._reader, projection.__entity__, key, consistent=consistent)
         return None if found is None else projection.from_entity(found)
@@ -535,35 +536,58 @@ class Operations(Host[M_co]):
     @operation
     def get_many(
         self,
-        targets: type[E] | Iterable[EntityKey[E]],
+        targets: type[T] | Iterable[EntityKey[T]],
         keys: Iterable[Mapping[str, Any]] | None = None,
         *,
         consistent: bool = False,
         progress: FetchProgress | None = None,
-    ) -> Steps[list[E | None]]:
+    ) -> Steps[list[T | None]]:
         """Return the entities with these primary keys, in the same order; None for a missing one.
 
         Give keys of any classes, or one class and the fields of each key. A request takes a hundred keys; unprocessed
         keys are requested again after a pause. Raises `BatchIncomplete` if keys remain unprocessed.
 
             store.get_many([Order.primary.at(customer_id="2b5a41c0", number=n) for n in (1, 2)])
+
+        Given a `Projection` in place of the class, only its fields are transferred.
         """
         of: Any = targets
         if keys is None:
             return migration.get_by_keys(self._reader, of, consistent=consistent, progress=progress)
+        if isinstance(of, type) and issubclass(of, Projection):
+            return self._get_projections(of, keys, consistent=consistent, progress=progress)
         if schema_of(of).previous is not None:
             return migration.get_many(
                 self._reader, of, keys, consistent=consistent, progress=progress
             )
         return self._reader.get_many(of, keys, consistent=consistent, progress=progress)
 
+    def _get_projections(
+        self,
+        projection: type[Projection[Any]],
+        keys: Iterable[Mapping[str, Any]],
+        *,
+        consistent: bool,
+        progress: FetchProgress | None,
+    ) -> Steps[list[Any]]:
+        entity = projection.__entity__
+        if entity.__schema__.previous is None:
+            read = projected_gets.get_many(
+                self._reader, projection, keys, consistent=consistent, progress=progress
+            )
+            return (yield from read)
+        found = yield from migration.get_many(
+            self._reader, entity, keys, consistent=consistent, progress=progress
+        )
+        return [None if each is None else projection.from_entity(each) for each in found]
+
     @operation
     def get_together(
-        self, *targets: tuple[type[Entity], Mapping[str, Any]] | EntityKey[Entity]
-    ) -> Steps[list[Entity | None]]:
+        self, *targets: tuple[type[T], Mapping[str, Any]] | EntityKey[T]
+    ) -> Steps[list[T | None]]:
         """Return up to a hundred entities of any classes, from one snapshot; None for a missing one.
 
-        Cost: twice that of consistent reads.
+        Given a `Projection` in place of a class, only its fields are transferred. Cost: twice that of consistent reads.
 
             order, customer = store.get_together(
                 Order.primary.at(customer_id="2b5a41c0", number=157), Customer.primary.at(id="2b5a41c0")
@@ -722,7 +746,7 @@ class Operations(Host[M_co]):
         return nearest(self._reader, search, vector, limit, whole=whole)
 
     @operation
-    def load(self, read: Read[E], *, at_most: int = limits.MB) -> Steps[Snapshot[E]]:
+    def load(self, read: Read[R], *, at_most: int = limits.MB) -> Steps[Snapshot[R]]:
         """Load a small collection completely, to filter and sort it in memory.
 
         Raises `TooLarge` with its size if it has more than `at_most` bytes.

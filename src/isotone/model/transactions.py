@@ -26,10 +26,12 @@ from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.expiry import is_missing
-from isotone.model.expression_trees import absent
+from isotone.model.expression_trees import absent, conjunction
 from isotone.model.key_records import KeyRecords
 from isotone.model.migration import migrate_key, migrate_keys
 from isotone.model.operation import Awaits, Host, Waits, operation
+from isotone.model.reading.projected_gets import ProjectedGet
+from isotone.model.reading.projections import Projection
 from isotone.model.writing.executor import execute_together, reasons_of
 from isotone.model.writing.moves import Move
 from isotone.model.writing.put_and_delete import Check, Delete, Put
@@ -40,6 +42,7 @@ from isotone.model.writing.write import (
     as_it_was,
     class_and_key,
     key_of,
+    pins,
     place_of,
     read_item,
     schema_of,
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
     from isotone.model.entity import Entity
 
 E = TypeVar("E", bound="Entity")
+T = TypeVar("T", bound="Entity | Projection[Any]")
 K_co = TypeVarWithDefault("K_co", covariant=True, default=Any)
 
 
@@ -163,12 +167,18 @@ class Transaction(Host[K_co]):
     # Reading
 
     @operation
-    def get(self, target: type[E] | EntityKey[E], /, *values: Never, **key: Any) -> Steps[E | None]:
-        """Return an entity, which must be unchanged at the commit. Cost: a consistent read."""
+    def get(self, target: type[T] | EntityKey[T], /, *values: Never, **key: Any) -> Steps[T | None]:
+        """Return an entity, which must be unchanged at the commit. Cost: a consistent read.
+
+        Given a `Projection` in place of the class, only its fields are transferred, and only they must be unchanged.
+        """
         entity: Any = target
         if values or not isinstance(target, type):
             entity, key = class_and_key("get", target, values, key)
         self._check_open()
+        projected = _projected(entity)
+        if projected is not None:
+            entity = projected.schema.entity
         schema = schema_of(entity)
         where = key_of(schema, entity, key)
         place = place_of(schema, where)
@@ -179,9 +189,17 @@ class Transaction(Host[K_co]):
             )
         yield from self._records.check((schema,), (schema.primary,))
         yield from migrate_key(schema, where, self._clock)
-        item = yield from read_item(schema, where)
-        self._read[place] = _Read(entity, key, item)
-        return cast("E | None", _alive(schema, item, self._clock.now()))
+        read = self._read.setdefault(place, _Read(entity, key, []))
+        found: Any
+        if projected is None:
+            item = yield from read_item(schema, where)
+            read.add(item, None)
+            found = _alive(schema, item, self._clock.now())
+        else:
+            item = yield from read_item(schema, where, projected.expression)
+            read.add(item, projected.attributes)
+            found = projected.result(item, self._clock.now())
+        return found  # type: ignore[no-any-return] # a T
 
     # The end
 
@@ -240,18 +258,33 @@ class Transaction(Host[K_co]):
 
 
 class _Read(NamedTuple):
-    """An item that the transaction has read."""
+    """An item that the transaction has read, once or several times, whole or in part."""
 
     entity: type[Entity]
     key: Mapping[str, Any]
-    item: Item | None
+    seen: list[nodes.ConditionNode]
+
+    def add(self, item: Item | None, attributes: frozenset[str] | None) -> None:
+        """Note what was read: the item, some of its attributes, or that there is none."""
+        schema = self.entity.__schema__
+        unchanged: nodes.ConditionNode | None
+        if item is None:
+            unchanged = absent(schema.table.keys.partition[0].name)
+        elif attributes is None:
+            unchanged = as_it_was(schema, item)
+        else:
+            unchanged = pins(schema, item, attributes)
+        if unchanged is not None and unchanged not in self.seen:
+            self.seen.append(unchanged)
 
     def as_seen(self) -> nodes.ConditionNode:
-        """The condition that the item is unchanged."""
-        schema = self.entity.__schema__
-        if self.item is None:
-            return absent(schema.table.keys.partition[0].name)
-        return cast("nodes.ConditionNode", as_it_was(schema, self.item))
+        """The condition that all of it is unchanged."""
+        return cast("nodes.ConditionNode", conjunction(self.seen))
+
+
+def _projected(target: Any) -> ProjectedGet[Any] | None:
+    """How a projection is read; None for anything else."""
+    return ProjectedGet(target) if Projection in getattr(target, "__mro__", ()) else None
 
 
 def _alive(schema: EntitySchema, item: Item | None, now: float) -> Entity | None:
@@ -266,15 +299,15 @@ _READS: Final = limits.TRANSACTION_ITEMS
 
 
 def get_together(
-    targets: Sequence[tuple[type[Entity], Mapping[str, Any]] | EntityKey[Entity]],
+    targets: Sequence[tuple[type[T], Mapping[str, Any]] | EntityKey[T]],
     clock: Clock,
     records: KeyRecords,
-) -> Steps[list[Entity | None]]:
-    """Read several entities from one snapshot, in order; None for each that is missing or expired.
+) -> Steps[list[T | None]]:
+    """Read several entities, or projections, from one snapshot, in order; None for each that is missing or expired.
 
     Cost: twice that of consistent reads. Raises `UsageError` for more than a hundred.
     """
-    wanted: list[tuple[EntitySchema, bytes]] = []
+    wanted: list[_Wanted] = []
     gets: dict[bytes, Request] = {}
     for target in targets:
         of: Any = target  # a hot path: no isinstance
@@ -287,23 +320,42 @@ def get_together(
                 f"get_together takes keys, not {of!r}; write get_together(Order.primary.at(number=1), …), or "
                 'get_together((Order, {"number": 1}), …)'
             )
-        schema = schema_of(entity)
-        key = key_of(schema, entity, values)
+        projected = _projected(entity)
+        schema = schema_of(entity) if projected is None else projected.schema
+        key = key_of(schema, schema.entity, values)
         place = place_of(schema, key)
-        wanted.append((schema, place))
-        gets[place] = {"Get": {"TableName": schema.table.name, "Key": key}}
+        wanted.append(_Wanted(schema, place, projected))
+        whole: Request = {"TableName": schema.table.name, "Key": key}
+        expression = None if projected is None else projected.expression
+        get = whole if expression is None else {**whole, "ProjectionExpression": expression}
+        if gets.setdefault(place, {"Get": get})["Get"] != get:  # one read serves both
+            gets[place] = {"Get": whole}
     if len(gets) > _READS:
         raise UsageError(
             f"a transaction reads at most {_READS} items, not {len(gets)}; use several transactions"
         )
-    for schema, place in wanted:
+    for schema, place, _ in wanted:
         if schema.primary not in records.checked:
             yield from records.check((schema,), (schema.primary,))
         if schema.previous is not None:
             yield from migrate_key(schema, gets[place]["Get"]["Key"], clock)
     responses = yield from _read_together(list(gets.values()))
     answers, now = dict(zip(gets, responses, strict=True)), clock.now()
-    return [_alive(schema, answers[place].get("Item"), now) for schema, place in wanted]
+    found: list[Any] = [each.result(answers[each.place].get("Item"), now) for each in wanted]
+    return found
+
+
+class _Wanted(NamedTuple):
+    """An entity, or a projection of it, that is read together with others."""
+
+    schema: EntitySchema
+    place: bytes
+    projected: ProjectedGet[Any] | None
+
+    def result(self, item: Item | None, now: float) -> Any:
+        if self.projected is None:
+            return _alive(self.schema, item, now)
+        return self.projected.result(item, now)
 
 
 def _read_together(gets: Sequence[Request]) -> Steps[list[Response]]:

@@ -37,7 +37,16 @@ from isotone.exchange.item_files import (
     json_reader,
     shown,
 )
-from isotone.moving.columns import CODES, JSON, REST, FileColumns, add_rest, checked_types, value_of
+from isotone.moving.columns import (
+    CODES,
+    JSON,
+    REST,
+    FileColumns,
+    add_rest,
+    checked_types,
+    columns_of,
+    value_of,
+)
 from isotone.moving.file_names import FileFormat
 from isotone.tables.scan import ItemOrJson, decoded
 from isotone.values.notation import item_text, parse_json, read_item
@@ -50,6 +59,15 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 # Write
+
+
+def lines_of(items: Sequence[Item], form: FileFormat, first: Sequence[str] = ()) -> bytes:
+    """A few items as a whole file. The columns of CSV begin with the `first` attributes, as far as items have them."""
+    if form != "csv":
+        return encoder_of(form)(items)
+    known = [name for name in first if any(name in item for item in items)]
+    columns = columns_of(items, known, is_whole=True, fits=fits_cell)
+    return csv_header(columns) + encoder_of(form, columns)(items)
 
 
 def encoder_of(form: FileFormat, columns: FileColumns | None = None) -> Encoder:

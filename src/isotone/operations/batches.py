@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from isotone import limits
+from isotone.engine.consumed_units import per_thread
 from isotone.engine.engine import Engine
 from isotone.engine.layout import size_of
 from isotone.engine.table_indexes import StoredTable
@@ -124,6 +125,7 @@ def batch_get_item(engine: Engine, request: BatchGetItem) -> Answer:
                 sizes.append(size)
                 if record is not None:
                     items.append(item_in_response(record, projection))
+            per_thread.spent.add_items(len(items), len(items))
             read.append((meter, entry, sizes))
             raise_if_long(limits.BATCH_GET_SIZE - room > MOST_READ)
     for meter, entry, sizes in read:

@@ -400,9 +400,7 @@ class Selection:
         for size in self._fetched:
             meter.read(size, consistent=consistent)
         self._fetched = []
-        spent = per_thread.spent
-        spent.read += page.scanned
-        spent.returned += page.count
+        per_thread.spent.add_items(page.scanned, page.count)
 
     def _expander(
         self, index: SecondaryIndex, projection: CompiledProjection | None

@@ -1,9 +1,9 @@
 """What a server has served, by the shape of requests: action, table, index, and expressions without their values.
 
 Each shape has its calls, units, items read and returned, and a histogram of the time in the engine. All requests of a quiet
-server are counted, and of a busy one all reads of two units or more; of its other requests one of 17, which stands for 17.
-Memory is bounded: `MOST` shapes have counts of their own, and the cheapest ones count as others of their action when more
-appear.
+server are counted, and of a busy one all queries, scans and statements of two units or more; of its other requests one of 17,
+which stands for 17. A batch or transaction is one request, whose shape has each kind of its parts once. Memory is bounded:
+`MOST` shapes have counts of their own, and the cheapest ones count as others of their action when more appear.
 
 A request finds its counts by one look-up, with its expressions as they are written. Requests that differ only in the
 names of placeholders, or in the values in a statement, have the same shape, and so the same counts.
@@ -20,7 +20,7 @@ from functools import lru_cache
 from itertools import cycle
 from operator import attrgetter
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -76,16 +76,83 @@ _PARTS: Final = {
     "condition_expression": "condition",
     "update_expression": "update",
 }
-_get: Final[dict[str, Any]] = {action: attrgetter(*members) for action, members in _MEMBERS.items()}
 
-COUNTED: Final = frozenset(_MEMBERS)
+# A part of a batch or transaction: its action and table, its update, condition and projection, and their names.
+_Part: TypeAlias = tuple[str, str, str | None, str | None, str | None, tuple[tuple[str, str], ...]]
+
+
+def _gets_of_batch(request: Any) -> list[_Part]:
+    return [
+        ("Get", table, None, None, each.projection_expression, _items_of(each))
+        for table, each in request.request_items.items()
+    ]
+
+
+def _writes_of_batch(request: Any) -> list[_Part]:
+    return [
+        ("Delete" if is_delete else "Put", table, None, None, None, ())
+        for table, writes in request.request_items.items()
+        for is_delete in {write.put_request is None for write in writes}
+    ]
+
+
+def _gets_of_transaction(request: Any) -> list[_Part]:
+    gets = [entry.get for entry in request.transact_items]
+    return [
+        ("Get", get.table_name, None, None, get.projection_expression, _items_of(get))
+        for get in gets
+    ]
+
+
+def _writes_of_transaction(request: Any) -> list[_Part]:
+    parts: list[_Part] = []
+    for entry in request.transact_items:
+        part = entry.put or entry.update or entry.delete or entry.condition_check
+        action = part.__class__.__name__
+        update = part.update_expression if action == "Update" else None
+        condition = part.condition_expression
+        parts.append((action, part.table_name, update, condition, None, _items_of(part)))
+    return parts
+
+
+def _items_of(part: Any) -> tuple[tuple[str, str], ...]:
+    names = part.expression_attribute_names
+    return () if names is None else tuple(names.items())
+
+
+_PARTS_OF: Final[dict[str, Callable[[Any], Iterable[_Part | str]]]] = {
+    "BatchGetItem": _gets_of_batch,
+    "BatchWriteItem": _writes_of_batch,
+    "TransactGetItems": _gets_of_transaction,
+    "TransactWriteItems": _writes_of_transaction,
+    "BatchExecuteStatement": lambda request: [each.statement for each in request.statements],
+    "ExecuteTransaction": lambda request: [each.statement for each in request.transact_statements],
+}
+
+
+def _distinct_parts(name: str) -> Callable[[Any], tuple[_Part | str, ...]]:
+    """A function from a batch or transaction to its parts, each kind once."""
+    parts_of = _PARTS_OF[name]
+    return lambda request: tuple(dict.fromkeys(parts_of(request)))
+
+
+_get: Final[dict[str, Callable[[Any], Any]]] = {
+    **{action: attrgetter(*members) for action, members in _MEMBERS.items()},
+    **{action: _distinct_parts(action) for action in _PARTS_OF},
+}
+
+_NAMED: Final = frozenset(_MEMBERS) - {"ExecuteStatement"}  # with names of attributes of their own
+COUNTED: Final = frozenset(_get)
 """The actions whose requests are counted."""
 MAY_BE_EXPENSIVE: Final = frozenset({"Query", "Scan", "ExecuteStatement"})
 """Those of them that are counted whenever they are expensive."""
 
 
 class ShapeCounts(msgspec.Struct):
-    """A shape, and what its requests have cost. `request` is the last one that read the most, as JSON."""
+    """A shape, and what its requests have cost. `request` is the last one that read the most, as JSON.
+
+    `parts` says what a batch or transaction does; `table` then has all of its tables.
+    """
 
     action: str
     table: str = ""
@@ -96,6 +163,7 @@ class ShapeCounts(msgspec.Struct):
     condition: str = ""
     update: str = ""
     statement: str = ""
+    parts: str = ""
     calls: int = 0
     units: float = 0.0
     read: int = 0
@@ -112,7 +180,7 @@ class ShapeCounts(msgspec.Struct):
         """What distinguishes the shape from others."""
         return (
             *(self.action, self.table, self.index, self.key, self.filter),
-            *(self.projection, self.condition, self.update, self.statement),
+            *(self.projection, self.condition, self.update, self.statement, self.parts),
         )
 
     def add(self, other: ShapeCounts) -> None:
@@ -182,7 +250,7 @@ class ServedQueries:
         counts.returned += spent.returned * weight
         counts.seconds += seconds * weight
         counts.latencies[bisect_left(BOUNDS, seconds)] += weight
-        if read > counts.most_read and len(body) <= _LARGEST_EXAMPLE:
+        if read >= counts.most_read and len(body) <= _LARGEST_EXAMPLE:
             counts.most_read = read
             counts.request = msgspec.Raw(bytes(body))
 
@@ -295,8 +363,8 @@ def _quantile(counts: list[int], share: float) -> float:
 def _spelling(name: str, request: Any) -> Any:
     """What distinguishes the request from those of other shapes, as its client has written it."""
     members = _get[name](request)
-    if name == "ExecuteStatement":
-        return members
+    if name not in _NAMED:
+        return name, members
     names = request.expression_attribute_names
     return name, members, None if names is None else tuple(names.items())
 
@@ -306,6 +374,8 @@ def _shape(name: str, request: Any) -> ShapeCounts:
     if name == "ExecuteStatement":
         text = request.statement
         return ShapeCounts(name, table=_table_of(text), statement=_without_values(text))
+    if name in _PARTS_OF:
+        return _shape_of_parts(name, _get[name](request))
     names = request.expression_attribute_names or {}
     parts = {
         _PARTS[member]: _resolved(value, names)
@@ -317,6 +387,31 @@ def _shape(name: str, request: Any) -> ShapeCounts:
         parts["key" if name == "Query" else "filter"] = legacy
     counts = ShapeCounts(name, table=request.table_name)
     return msgspec.structs.replace(counts, **parts)
+
+
+def _shape_of_parts(name: str, parts: Iterable[_Part | str]) -> ShapeCounts:
+    """The shape of a batch or transaction. The order of its parts, and how many there are of a kind, make no difference."""
+    tables = {_table_of(part) if isinstance(part, str) else part[1] for part in parts}
+    texts = {_without_values(part) if isinstance(part, str) else _text_of(*part) for part in parts}
+    return ShapeCounts(
+        name,
+        table=", ".join(sorted(filter(None, tables))),
+        parts="; ".join(sorted(texts))[:_LONGEST],
+    )
+
+
+def _text_of(
+    action: str,
+    table: str,
+    update: str | None,
+    condition: str | None,
+    projection: str | None,
+    names: Iterable[tuple[str, str]],
+) -> str:
+    """A part as text: `Update orders SET total = ? if status = ?`."""
+    clauses = (("", update), ("if ", condition), ("returns ", projection))
+    resolved = [f"{word}{_resolved(text, dict(names))}" for word, text in clauses if text]
+    return " ".join([action, table, *resolved])
 
 
 def _resolved(text: str, names: Mapping[str, str]) -> str:

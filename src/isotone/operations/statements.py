@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 from msgspec import Meta
 
 from isotone import limits
+from isotone.engine.consumed_units import per_thread
 from isotone.engine.engine import Engine
 from isotone.engine.layout import size_of
 from isotone.engine.table_indexes import StoredTable
@@ -240,6 +241,7 @@ class _BatchedStatement:
         self.record = engine.store.get(self.table.tree, self.key)
         if self.record is not None:
             self.item = item_in_response(self.record, self.statement.projection)
+            per_thread.spent.add_items(1, 1)
 
     def run(
         self, engine: Engine, meters: dict[str, Charged], mode: ReturnConsumedCapacity | None

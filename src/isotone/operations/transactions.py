@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from isotone import limits
 from isotone.engine import transaction_tokens
+from isotone.engine.consumed_units import per_thread
 from isotone.engine.engine import Engine
 from isotone.engine.layout import size_of
 from isotone.engine.table_indexes import StoredTable
@@ -287,6 +288,8 @@ def read_together(engine: Engine, readings: Sequence[TransactedRead], mode: str 
         raise ValidationException(
             "Transaction can not exceed 4 MB: the aggregate size of the items in the transaction is too large"
         )
+    found = sum(map(len, responses))
+    per_thread.spent.add_items(found, found)
     answer: dict[str, Any] = {"Responses": responses}
     if meters:
         add_capacity(answer, mode, meters.values())

@@ -42,14 +42,19 @@ def fetch(
     keys: Sequence[Item],
     *,
     consistent: bool = False,
+    projection: object | None = None,
     progress: FetchProgress | None = None,
     count: Callable[[Response], None] | None = None,
 ) -> Steps[list[Item | None]]:
     """The items with these keys, in the order of the keys; None for each that is missing.
 
-    `count` is called with each response, to count its units. Raises `BatchIncomplete` with the keys that the service
+    `projection` is a ProjectionExpression that includes the key, as a tree or as text without placeholders. `count` is
+    called with each response, to count its units. Raises `BatchIncomplete` with the keys that the service
     kept leaving out.
     """
+    further: dict[str, Any] = {"ConsistentRead": True} if consistent else {}
+    if projection is not None:
+        further["ProjectionExpression"] = projection
     texts = [_text_of_key(key) for key in keys]
     pending = deque(dict(zip(texts, keys, strict=True)).values())  # a batch must not repeat a key
     total = len(pending)
@@ -57,7 +62,7 @@ def fetch(
     attempt = 0
     while pending:
         batch = [pending.popleft() for _ in range(min(limits.BATCH_GET_ITEMS, len(pending)))]
-        answered, left = yield from _answer(table, batch, consistent, count)
+        answered, left = yield from _answer(table, {"Keys": batch, **further}, count)
         for item in answered:
             items[_text_of_key({name: item[name] for name in batch[0]})] = item
         pending.extendleft(reversed(left))
@@ -76,22 +81,16 @@ def fetch(
 
 
 def _answer(
-    table: str,
-    batch: list[Item],
-    consistent: bool,
-    count: Callable[[Response], None] | None,
+    table: str, members: dict[str, Any], count: Callable[[Response], None] | None
 ) -> Steps[tuple[list[Item], list[Item]]]:
     """The items of one request, and the keys that it left out."""
-    members: dict[str, Any] = {"Keys": batch}
-    if consistent:
-        members["ConsistentRead"] = True
     request: dict[str, Any] = {"RequestItems": {table: members}}
     if count is not None:
         request["ReturnConsumedCapacity"] = "TOTAL"
     try:
         response = yield Call("BatchGetItem", request)
     except THROTTLES:
-        return [], batch
+        return [], members["Keys"]
     if count is not None:
         count(response)
     left = response.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])

@@ -27,6 +27,7 @@ from isotone.model import (
     delete_item,
     edit_item,
     item_after,
+    item_created,
     item_findings,
     repair_item,
     revert_item,
@@ -95,10 +96,25 @@ class Editing:
         return entity_forms.draft(_schema(table, given), given.get("values") or {}, item)
 
     def _preview(self, table: Table, given: Given) -> Answer:
-        """The items after an edit of several: `{"table", "values", "items"}`; nothing is written."""
+        """The items after an edit of several: `{"table", "entity", "values", "items"}`; nothing is written.
+
+        `null` among the items stands for a new one of the entity.
+        """
+        return {"previews": [self._previewed(table, each, given) for each in given["items"]]}
+
+    def _previewed(self, table: Table, item: Item | None, given: Given) -> Answer:
+        """The item after an edit, or why it would be refused."""
         typed = given.get("values") or {}
-        now = self._store.clock.now()
-        return {"previews": [_previewed(table, each, typed, now) for each in given["items"]]}
+        try:
+            if item is None:
+                schema = _schema(table, given)
+                after = item_created(self._store, schema, entity_forms.read(schema, typed))
+            else:
+                schema, now = schema_of_item(table, item), self._store.clock.now()
+                after = item_after(schema, item, entity_forms.read(schema, typed), now)
+        except IsotoneError as error:
+            return {"after": None, "refused": str(error), "fields": _fields_of(error)}
+        return {"after": after, "refused": None, "fields": {}}
 
     # Writing
 
@@ -182,16 +198,6 @@ def _item(given: Given, name: str) -> Item:
     if not isinstance(item, dict) or not item:
         raise UsageError(f"a call needs {name!r}, an item as DynamoDB JSON")
     return item
-
-
-def _previewed(table: Table, item: Item, typed: Given, now: float) -> Answer:
-    """The item after an edit, or why it would be refused."""
-    try:
-        schema = schema_of_item(table, item)
-        after = item_after(schema, item, entity_forms.read(schema, typed), now)
-    except IsotoneError as error:
-        return {"after": None, "refused": str(error), "fields": _fields_of(error)}
-    return {"after": after, "refused": None, "fields": {}}
 
 
 def _fields_of(error: IsotoneError) -> dict[str, str]:

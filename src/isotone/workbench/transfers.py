@@ -17,6 +17,8 @@ from typing import Any, Final
 
 from isotone import moving
 from isotone.errors import UsageError
+from isotone.moving.file_names import FileFormat
+from isotone.moving.line_files import lines_of
 from isotone.tables.jobs import Job
 from isotone.tables.progress import Progress
 from isotone.tables.threads import in_thread
@@ -75,6 +77,7 @@ class Transfers:
         return {
             "export": self.export,
             "export_part": self.export_part,
+            "rows_file": self.rows_file,
             "import": self.begin_import,
             "import_part": self.import_part,
             "import_run": self.import_run,
@@ -95,6 +98,20 @@ class Transfers:
         if transfer.state != "done" or type(offset) is not int or offset < 0:
             raise UsageError("the file is not complete, or the offset is not a number")
         return {"data": b64encode(await in_thread(_part, transfer.file, offset)).decode()}
+
+    async def rows_file(self, given: Mapping[str, Any]) -> Answer:
+        """The file of some items: `{"items", "first", "ending"}`; `first` are the first columns of CSV."""
+        ending, items, first = given.get("ending"), given.get("items"), given.get("first")
+        if (
+            ending not in ("jsonl", "csv")
+            or not isinstance(items, list)
+            or not isinstance(first, list)
+        ):
+            raise UsageError(
+                "rows are saved as jsonl or csv: items, and the names of the first columns"
+            )
+        form: FileFormat = "csv" if ending == "csv" else "jsonl"
+        return {"text": (await in_thread(lines_of, items, form, first)).decode()}
 
     async def begin_import(self, given: Mapping[str, Any]) -> Answer:
         """Start an upload: `{"table", "ending", "key", "sort_key"}`; with `key`, a missing table is created."""

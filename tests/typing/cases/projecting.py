@@ -11,7 +11,7 @@ from typing import Any, assert_type
 from shop import Customer, Order
 
 import isotone
-from isotone import Page, Projection, Query, Scan
+from isotone import Page, Projection, Query, Scan, Snapshot
 
 
 class Summary(Projection[Order]):
@@ -51,6 +51,23 @@ assert_type(store.scan(Order.primary.scan().select(Summary)), Iterator[Summary])
 assert_type(store.get(Summary, customer_id="a", number=1), Summary | None)
 assert_type(store.get(Order, customer_id="a", number=1), Order | None)
 
+key = {"customer_id": "a", "number": 1}
+assert_type(store.get_many(Summary, [key]), list[Summary | None])
+assert_type(store.get_many(Order, [key]), list[Order | None])
+assert_type(store.get_together((Summary, key)), list[Summary | None])
+assert_type(store.get_together((Summary, key), (Summary, key)), list[Summary | None])
+assert_type(store.load(query.select(Summary)), Snapshot[Summary])
+assert_type(store.load(query.select(Summary)).where(Order.total > 3)[0], Summary)
+assert_type(store.load(query.select(Summary)).group_by(Order.total), dict[Decimal, list[Summary]])
+with store.transaction() as tx:
+    assert_type(tx.get(Summary, customer_id="a", number=1), Summary | None)
+    assert_type(tx.get(Order, customer_id="a", number=1), Order | None)
+for part in store.get_many(Summary, [key]):
+    print(part.amount)  # E: has no attribute "amount"
+    if part is not None:
+        assert_type(part.amount, Decimal)
+        print(part.number)  # E: "Summary" has no attribute "number"
+
 for found in store.all(query.select(Longer)):
     assert_type(found.amount, Decimal)
     assert_type(found.ordered_at, datetime)
@@ -74,7 +91,7 @@ Name.from_entity(order)  # E: incompatible type "Order"; expected "Customer"
 query.select(Name)  # E: No overload variant of "select"
 query.select(Order)  # E: No overload variant of "select"
 store.update_all(query.select(Summary), Order.number.add(1))  # E: cannot be "Summary"
-store.load(query.select(Summary))  # E: cannot be "Summary"
+store.get_many(str, [key])  # E: cannot be "str"
 store.put(Summary.from_entity(order))  # E: cannot be "Summary"
 store.get(str, customer_id="a")  # E: cannot be "str"
 Summary(amount=Decimal(1))  # E: Unexpected keyword argument "amount"
@@ -84,6 +101,9 @@ Summary.from_entity(order).amount = "3"  # E: expression has type "str"
 async def main() -> None:
     async with isotone.aconnect(":memory:") as awaited:
         assert_type(await awaited.get(Summary, customer_id="a", number=1), Summary | None)
+        assert_type(await awaited.get_many(Summary, [key]), list[Summary | None])
+        async with awaited.transaction() as collected:
+            assert_type(await collected.get(Summary, customer_id="a", number=1), Summary | None)
         assert_type(await awaited.page(query.select(Summary)), Page[Summary])
         async for each in awaited.iterate(query.select(Summary)):
             assert_type(each, Summary)

@@ -165,7 +165,7 @@ assert_type(store.move(key, Order.number.set(3)), Order)
 assert_type(store.delete(key), Order | None)
 keys: list[EntityKey[Entity]] = [key, Customer.primary.at(customer_id="a")]
 assert_type(store.get_many(keys), list[Entity | None])
-assert_type(store.get_together(key, (Customer, {"customer_id": "a"})), list[Entity | None])
+together_read: list[Entity | None] = store.get_together(key, (Customer, {"customer_id": "a"}))
 
 verification = store.verify(Order, Customer, segments=2, progress=lambda each: print(each.items))
 assert_type(verification, Verification)

@@ -21,6 +21,9 @@ import { CollectionWindow, type Entry, type Slot, type Totals } from "./window";
 const OVERSCAN = 400; // pixels beyond the visible ones that are drawn
 const AHEAD = 900; // pixels before the end at which the next page is read
 
+/** Where an item covers the list: a tap opens it, as there is nothing beside. */
+const OPENS_AT_ONCE = "(max-width: 900px), (hover: none)";
+
 interface Props {
   view: View;
   /** The selected item, by its id. */
@@ -384,6 +387,7 @@ function ItemRow({ row, top, view, data, stacked, selected, leftOut, leftOutOf, 
       style={{ top: `${top}px`, height: `${row.height}px` }}
       onClick={(event) => {
         if (onCheck && (event.metaKey || event.ctrlKey)) onCheck(entry, !checked);
+        else if (matchMedia(OPENS_AT_ONCE).matches) onOpen(entry);
         else onSelect(entry);
       }}
       onDblClick={() => onOpen(entry)}

@@ -32,7 +32,7 @@ export function ColumnsDialog({ table, columns, sorting, onSort, onClose }: Prop
             onSort(null);
           }}
         >
-          As they were
+          Reset
         </button>
         <button class="primary" onClick={onClose}>
           Done
@@ -57,6 +57,12 @@ function OfEntity({ table, columns, entity, isFirst, sorting, onSort }: OfEntity
     <section aria-label={`Columns of ${title}`}>
       <h3>{entity ? <span class={`entity ${entityHue(table, entity)}`}>{entity}</span> : "Items"}</h3>
       <ul class="column-list">
+        <li class="column-heads" aria-hidden="true">
+          <span class="space" />
+          <span>Sort</span>
+          <span>Width</span>
+          <span>Move</span>
+        </li>
         {names.map((name, place) => {
           const sorted = sorting?.entity === entity && sorting.name === name ? sorting : null;
           return (

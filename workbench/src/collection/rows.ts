@@ -64,6 +64,11 @@ function widthOf(texts: string[], least: number, most: number): number {
   return Math.round(Math.min(most, Math.max(least, longest * CHARACTER + 30)));
 }
 
+/** Whether a value only repeats the name of the item's entity, which stands above its columns. */
+function isTag(value: Entry["item"][string], entity: string | null): boolean {
+  return entity !== null && value["S"] === entity;
+}
+
 export interface Column {
   name: string;
   left: number;
@@ -142,10 +147,8 @@ export class Columns {
   /** The widths of the key columns in a pane: as wide as they need, but they leave room for values. */
   keyWidths(pane: number): { partition: number; sort: number } {
     const { widths } = arrangementOf(this.table, KEYS);
-    return {
-      partition: widths["partition"] ?? Math.min(this.partition, Math.max(120, Math.round(pane * 0.2))),
-      sort: widths["sort"] ?? Math.min(this.sort, Math.max(150, Math.round(pane * 0.28))),
-    };
+    const partition = widths["partition"] ?? Math.min(this.partition, Math.max(120, Math.round(pane * 0.2)));
+    return { partition, sort: widths["sort"] ?? Math.min(this.sort, Math.max(150, Math.floor(pane * 0.52) - partition)) };
   }
 
   /** Makes the key columns as wide as the first page needs. */
@@ -164,7 +167,7 @@ export class Columns {
       let widths = added.get(entity);
       if (!widths) added.set(entity, (widths = new Map()));
       for (const [name, value] of Object.entries(item)) {
-        if (this.hidden.has(name) || known?.has(name)) continue;
+        if (this.hidden.has(name) || known?.has(name) || isTag(value, entity)) continue;
         const text = shortText(value, 48);
         const length = Math.max(name.length + 2, (shortMoment(text) ?? text).length, widths.get(name) ?? 0);
         widths.set(name, length);

@@ -55,7 +55,7 @@ export function BulkEdit({ table, entries, onApply, onClose }: Props) {
       const found: Previewed[] = [];
       for (let at = 0; at < chosen.own.length; at += AT_ONCE) {
         const part = chosen.own.slice(at, at + AT_ONCE);
-        const answer = await preview(table, values, part.map((each) => each.item));
+        const answer = await preview(table, chosen.entity.name, values, part.map((each) => each.item));
         found.push(...part.map((entry, place) => ({ entry, preview: answer.previews[place]! })));
       }
       setPreviews(found);

@@ -1,6 +1,6 @@
 /** The calls that edit items through their entities (`isotone/workbench/editing.py`), with their types. */
 
-import { call, type Entity, type Item, type TableInfo, type Typed } from "../api";
+import { call, type Entity, type Item, type Pattern, type TableInfo, type Typed } from "../api";
 import { models } from "../session";
 import { own } from "../values";
 
@@ -70,9 +70,33 @@ export function entityOf(table: string, name: string | null | undefined): Entity
   return entitiesOf(table).find((each) => each.name === name) ?? null;
 }
 
+/** The entity that an item's tag names; null if the model has none. */
+export function recognizedBy(table: string, item: Item): string | null {
+  const tag = own(models.value, table)?.model?.tag;
+  return entityOf(table, tag === undefined ? null : (own(item, tag)?.["S"] as string | undefined))?.name ?? null;
+}
+
 /** The fields that people give: all, or those that may be changed of an entity that is there. */
 export function givenFields(entity: Entity, isNew: boolean): Entity["fields"] {
   return entity.fields.filter((each) => each.set_by === null && (isNew || each.fixed === null));
+}
+
+/** The kinds whose items stand in the same item collection as those of an entity, and the values that these give them. */
+export function besideIt(table: TableInfo, entity: Entity, values: Values): { kind: Entity; values: Values }[] {
+  const own = entity.patterns.find((each) => each.index === null);
+  return entitiesOf(table.name).flatMap((kind) => {
+    const theirs = kind.patterns.find((each) => each.index === null);
+    if (!own || !theirs || partitionOf(table, theirs) !== partitionOf(table, own)) return [];
+    // Of a kind whose sort key has no component, there is one item in a collection.
+    if (kind.name === entity.name && !own.order.length) return [];
+    return [{ kind, values: Object.fromEntries(theirs.group.map((each, place) => [each.name, values[own.group[place]!.name] ?? null])) }];
+  });
+}
+
+/** The form of the partition key, whatever its components are called. */
+function partitionOf(table: TableInfo, pattern: Pattern): string {
+  const parts = table.keys.partition.flatMap((each) => own(pattern.form, each.name) ?? []);
+  return JSON.stringify([pattern.group.length, parts.map(([text, component]) => (component === null ? text : null))]);
 }
 
 export function readForm(table: TableInfo, item: Item, signal?: AbortSignal): Promise<Form> {
@@ -83,8 +107,9 @@ export function readDraft(table: TableInfo, entity: string, values: Values, item
   return call("edit_draft", { table: table.name, entity, values, item }, signal);
 }
 
-export function preview(table: TableInfo, values: Values, items: Item[]): Promise<{ previews: Preview[] }> {
-  return call("edit_preview", { table: table.name, values, items });
+/** What items become; null stands for a new one of the entity. */
+export function preview(table: TableInfo, entity: string, values: Values, items: (Item | null)[]): Promise<{ previews: Preview[] }> {
+  return call("edit_preview", { table: table.name, entity, values, items });
 }
 
 async function written(name: string, given: object): Promise<Item | null> {

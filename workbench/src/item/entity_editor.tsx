@@ -45,7 +45,7 @@ export function EntityEditor({ table, entity, item, form, given, onSaved, onThei
     }
   };
   const showCost = (values: Values) => {
-    preview(table, values, [item!]).then(
+    preview(table, entity.name, values, [item]).then(
       ({ previews: [found] }) => {
         const sent = found?.after ? requestOf({ table, before: item, after: found.after }) : null;
         if (sent) setCosting(sent);
@@ -63,8 +63,9 @@ export function EntityEditor({ table, entity, item, form, given, onSaved, onThei
       )}
       {refusal && !isChanged && !Object.keys(refusal.fields).length && (
         <div class="failure refusal" role="alert">
-          <strong>Not saved</strong>
-          <p>{refusal.message}</p>
+          <strong>{item ? "Not saved" : "Not created"}</strong>
+          <p>{refusal.message}.</p>
+          {refusal.code === "AlreadyExists" && <p class="advice">Give it another {identifying(entity)}, or edit the one that is there.</p>}
         </div>
       )}
       <EntityForm
@@ -76,13 +77,17 @@ export function EntityEditor({ table, entity, item, form, given, onSaved, onThei
         saving={saving}
         refused={refusal?.fields ?? NONE}
         onSave={(values) => void send(values, item)}
-        onCost={item && !entity.fields.some((each) => each.unique) ? showCost : null}
+        onCost={entity.fields.some((each) => each.unique) ? null : showCost}
         onRaw={onRaw}
         onCancel={onCancel}
       />
       {costing && <ExplainDialog given={costing} onClose={() => setCosting(null)} />}
     </>
   );
+}
+
+function identifying(entity: Entity): string {
+  return entity.fields.filter((each) => each.identifies).map((each) => each.name).join(" or ");
 }
 
 const NONE: Record<string, string> = {};

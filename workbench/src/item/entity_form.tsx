@@ -86,6 +86,7 @@ export function EntityForm({ table, entity, item, form, given, saving, refused, 
   const wrong = fields.filter((each) => faultAt(each) !== null || wrongTyped(each.input, values[each.name] ?? null) !== null);
   const blocks = fields.some((each) => wrongTyped(each.input, values[each.name] ?? null) !== null) || names.fault !== null;
   const count = Object.keys(changed).length;
+  const isWhole = answer?.of === sent && !answer.draft.missing.length;
   const rows = useRef<HTMLDivElement>(null);
   // What was refused is shown, also if it is beyond the edge.
   useEffect(() => {
@@ -93,7 +94,8 @@ export function EntityForm({ table, entity, item, form, given, saving, refused, 
     if (first) rows.current?.querySelector(`[data-field="${CSS.escape(first.name)}"]`)?.scrollIntoView({ block: "nearest" });
   }, [refused]);
   useEffect(() => {
-    const first = fields.find((each) => isNew || !each.identifies) ?? fields[0];
+    const isOpen = (each: Field) => (isNew ? (values[each.name] ?? "") === "" || !given : !each.identifies);
+    const first = fields.find(isOpen) ?? fields[0];
     if (first) rows.current?.querySelector<HTMLElement>(`[data-field="${CSS.escape(first.name)}"] :is(input, select, textarea)`)?.focus();
   }, []);
   const submit = useRef(() => undefined as void);
@@ -167,13 +169,13 @@ export function EntityForm({ table, entity, item, form, given, saving, refused, 
         </p>
       </div>
       <div class="form-foot">
-        {tried && wrong.length > 0 && (
+        {(tried || blocks) && wrong.length > 0 && (
           <span class="wrong" role="alert">
             {plural(wrong.length, "field")} to put right: {wrong.map((each) => each.name).join(", ")}
           </span>
         )}
         {onCost && (
-          <button type="button" disabled={isNew || !count || wrong.length > 0} title="What the table and each index are charged for it" onClick={() => onCost(changed)}>
+          <button type="button" disabled={!count || wrong.length > 0 || (isNew && !isWhole)} title="What the table and each index are charged for it" onClick={() => onCost(changed)}>
             Cost
           </button>
         )}
@@ -255,7 +257,7 @@ function Keys({ table, keys }: { table: string; keys: DraftKey[] }) {
         {keys.map((key) => (
           <div key={key.name}>
             <dt>
-              {key.name} <small>{key.index ?? "the table"}</small>
+              {key.name} <small>{key.index ?? "table"}</small>
             </dt>
             <dd>
               {key.left_out ? (

@@ -4,18 +4,19 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import type { CallError, Item, TableInfo } from "../api";
+import type { CallError, Item, Segment, TableInfo } from "../api";
 import { entityHue } from "../collection/hues";
 import { KeyText } from "../collection/key_text";
 import type { Entry } from "../collection/window";
 import { CopyDialog } from "../query/copy_dialog";
 import { ExplainDialog } from "../query/explain_dialog";
 import { primaryKey } from "../query/view";
+import { href } from "../router";
 import { useShortcuts } from "../shortcuts";
 import { Failure, notify } from "../shell/messages";
-import { own, TYPES, typeOf } from "../values";
+import { own, typed, TYPES, typeOf } from "../values";
 import { isKeyChanged, make, requestOf, undoOf, type Change, type Sent } from "./changes";
-import { entitiesOf, entityOf, givenFields, readForm, Refused, remove, repair, undo, type Form, type Values } from "./edit_calls";
+import { besideIt, entitiesOf, entityOf, givenFields, readForm, Refused, remove, repair, undo, type Form, type Values } from "./edit_calls";
 import { EntityEditor } from "./entity_editor";
 import { Findings } from "./findings";
 import { ItemForm } from "./item_form";
@@ -33,8 +34,11 @@ interface Props {
   entry: Entry | null;
   part: Part;
   writable: boolean;
-  /** The kind that a new item is to have, if it was chosen elsewhere. */
+  /** The kind that a new item is to have, if it was chosen elsewhere, and what it begins with. */
   kind?: string | null;
+  given?: Values | null;
+  /** Begins a new item of a kind that stands beside this one; null where none can be made. */
+  onNew: ((kind: string, given: Values) => void) | null;
   onClose: () => void;
   /** After a change was made: what the item is now, null if it is gone. */
   onChanged: (id: string | null, item: Item | null) => void;
@@ -47,9 +51,9 @@ interface Beginning {
   raw: Item | null;
 }
 
-export function Inspector({ table, entry, part, writable, kind = null, onClose, onChanged }: Props) {
+export function Inspector({ table, entry, part, writable, kind = null, given = null, onNew, onClose, onChanged }: Props) {
   const [mode, setMode] = useState<"view" | "edit" | "copy" | "delete">(entry ? "view" : "edit");
-  const [beginning, setBeginning] = useState<Beginning | null>(entry ? null : { kind, values: null, raw: null });
+  const [beginning, setBeginning] = useState<Beginning | null>(entry ? null : { kind, values: given, raw: null });
   const [error, setError] = useState<CallError | null>(null);
   const [saving, setSaving] = useState(false);
   const [doubted, setDoubted] = useState<Change | null>(null); // what breaks something, until it is confirmed
@@ -73,6 +77,10 @@ export function Inspector({ table, entry, part, writable, kind = null, onClose, 
     return () => cancel.abort();
   }, [item, entity?.name, part]);
   const shown = form && form.of === item ? form.form : null;
+  // What was just written is not recognized yet; its form has the parts of its keys.
+  const segments = (name: string): Segment[] | undefined =>
+    own(entry?.keys ?? {}, name) ?? shown?.keys.map((each) => own(each.parts, name)).find(Boolean)?.map(([text, component]) => [text, component, null]);
+  const beside = shown && entity ? besideIt(table, entity, shown.values) : [];
 
   const send = async (change: Change, done: string, undone = false) => {
     setSaving(true);
@@ -299,13 +307,26 @@ export function Inspector({ table, entry, part, writable, kind = null, onClose, 
                 <div class="attribute-name">
                   {name} <small>{entry.item[name] ? TYPES[typeOf(entry.item[name])] : ""}</small>
                 </div>
-                {(own(entry.keys, name)?.length ?? 0) > 1 && entry.item[name] ? (
-                  <KeyText table={table.name} value={entry.item[name]} segments={entry.keys[name]} />
+                {(segments(name)?.length ?? 0) > 1 && entry.item[name] ? (
+                  <KeyText table={table.name} value={entry.item[name]} segments={segments(name)} />
                 ) : (
                   <Tree value={entry.item[name]} />
                 )}
               </div>
             ))}
+            {beside.length > 0 && writable && onNew && (
+              <div class="beside-it" role="group" aria-label="In the same item collection">
+                <span class="quiet">In the same item collection:</span>
+                {beside.map((each) => (
+                  <button key={each.kind.name} onClick={() => onNew(each.kind.name, each.values)}>
+                    + {each.kind.name}
+                  </button>
+                ))}
+                <a class="more-link" href={href(["t", table.name, "items"], { pk: JSON.stringify(table.keys.partition.map((each) => typed(entry.item[each.name]!))) })}>
+                  Show it
+                </a>
+              </div>
+            )}
           </div>
         )
       )}

@@ -212,6 +212,11 @@ function InstantInput({ shared, value, onText }: { shared: object; value: string
           }}
         />
       )}
+      {value === "" && (
+        <button type="button" class="link" onClick={() => onText(new Date().toISOString().replace(/\.\d+/, ""))}>
+          Now
+        </button>
+      )}
       <small>{name === "UTC" ? "UTC" : `${name}${value === "" ? "" : `, ${value}`}`}</small>
     </span>
   );

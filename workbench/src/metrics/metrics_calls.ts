@@ -68,6 +68,8 @@ export interface ServedQuery {
   condition: string;
   update: string;
   statement: string;
+  /** What a batch or transaction does. */
+  parts: string;
   calls: number;
   units: number;
   read: number;

@@ -169,6 +169,7 @@ function partsOf(query: ServedQuery): [name: string, text: string][] {
     ["update", query.update],
     ["if", query.condition],
     ["returns", query.projection],
+    ["", query.parts],
   ];
   return parts.filter(([, text]) => text);
 }

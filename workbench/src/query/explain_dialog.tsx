@@ -3,9 +3,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { call, type CallError, type Request } from "../api";
+import { href } from "../router";
+import { models } from "../session";
 import { Dialog } from "../shell/dialog";
 import { Failure } from "../shell/messages";
-import { count, plural } from "../values";
+import { count, own, plural } from "../values";
 import { ExplainedDrawing, type DrawnView } from "./explained_drawing";
 
 interface CostBound {
@@ -99,6 +101,7 @@ export function Explained({ given, onFault }: { given: Given; onFault?: (error: 
         {found.filter && <Line name="filter" text={found.filter} />}
       </dl>
       <Costs rows={[["estimate", estimate], ...(measured ? [["measured", measured] as [string, Cost]] : [])]} isWrite={isWrite} />
+      <p class="quiet basis">The estimate is from {estimate.basis}.</p>
       {!isWrite && (
         <div class="query-line">
           {!measured && (
@@ -119,7 +122,7 @@ export function Explained({ given, onFault }: { given: Given; onFault?: (error: 
           <span style={{ width: `${(100 * cost.items_returned) / cost.items_read}%` }} />
         </div>
       )}
-      {found.advice && <p class="save-by"><strong>Save by</strong> {found.advice}</p>}
+      {found.advice && <p class="save-by"><strong>Save by</strong> <Advice table={found.table} text={found.advice} /></p>}
       {isWrite && (
         <>
           <h3>Written</h3>
@@ -144,7 +147,7 @@ export function Explained({ given, onFault }: { given: Given; onFault?: (error: 
             <tbody>
               {found.alternatives.map((each) => (
                 <tr key={each.name}>
-                  <th scope="row">{each.name}</th>
+                  <th scope="row"><Alternative table={found.table} name={each.name} /></th>
                   <td>{each.why_not}</td>
                   <td class="number">{each.cost ? `${about(each.cost)}${units(each.cost.units)} units` : ""}</td>
                 </tr>
@@ -158,6 +161,28 @@ export function Explained({ given, onFault }: { given: Given; onFault?: (error: 
       ))}
       {found.spent > 0 && <p class="quiet">The estimate itself cost {plural(Math.round(found.spent * 10) / 10, "unit")}.</p>}
     </div>
+  );
+}
+
+/** Advice that begins with an access pattern leads to its form. */
+function Advice({ table, text }: { table: string; text: string }) {
+  const [, name, rest] = /^(\S+ \((?:index|table) [^)]+\))(.*)$/s.exec(text) ?? [];
+  return name === undefined ? <>{text}</> : <><Alternative table={table} name={name} />{rest}</>;
+}
+
+/** Another way to answer; an access pattern of the model leads to its form. */
+function Alternative({ table, name }: { table: string; name: string }) {
+  const [pattern, place] = name.split(/ (?=\()/);
+  const [entity, key] = pattern!.split(".");
+  const known = own(models.value, table)?.model?.entities.find((each) => each.name === entity)?.patterns.find((each) => each.name === key);
+  if (!known) return <>{name}</>;
+  return (
+    <>
+      <a class="more-link" href={href(["t", table, "items"], { pattern, index: known.index ?? undefined })}>
+        {pattern}
+      </a>{" "}
+      {place}
+    </>
   );
 }
 

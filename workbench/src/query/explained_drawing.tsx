@@ -54,7 +54,7 @@ export function ExplainedDrawing({ views }: { views: DrawnView[] }) {
           </figure>
         )),
       )}
-      {views.map((view, number) => view.hidden !== 0 && view.collections.length > 0 && (
+      {views.map((view, number) => view.hidden !== 0 && (view.hidden !== null || !view.direction) && view.collections.length > 0 && (
         <p class="quiet" key={number}>
           {view.hidden === null ? "There are more collections." : `${plural(view.hidden, "more collection")} ${view.direction ? "not read" : "not shown"}.`}
         </p>
@@ -83,9 +83,9 @@ function Item({ view, item, begins }: { view: DrawnView; item: DrawnItem; begins
 
 function Left({ gap }: { gap: Gap }) {
   const read = gap.items === null || !gap.items ? "" : gap.read === 0 ? ", not read" : gap.read === gap.items ? ", read too" : `, ${count(gap.read)} of them read`;
-  const text = gap.items === null ? "more items" : gap.items === 0 ? "the range: no item is in it" : `${count(gap.items)} more${read}`;
+  const text = gap.items === null ? (gap.read ? "more items, read too" : "more items") : gap.items === 0 ? "the range: no item is in it" : `${count(gap.items)} more${read}`;
   return (
-    <div role="listitem" class={gap.items === 0 || (gap.items && gap.read === gap.items) ? "drawn gap read" : "drawn gap"}>
+    <div role="listitem" class={gap.items === 0 || (gap.items === null && gap.read) || (gap.items && gap.read === gap.items) ? "drawn gap read" : "drawn gap"}>
       <span class="drawn-mark" />
       <span class="drawn-key">⋯ {text}</span>
     </div>

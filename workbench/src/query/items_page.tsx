@@ -6,12 +6,14 @@ import { CallError, execute, type Item, type TableInfo } from "../api";
 import { CollectionView } from "../collection/collection_view";
 import type { CollectionWindow, Entry, Totals } from "../collection/window";
 import { BatchBar } from "../item/batch_bar";
+import { SaveDialog, type ShownRows } from "../transfer/save_dialog";
+import { recognizedBy, type Values } from "../item/edit_calls";
 import { Inspector, type Part } from "../item/inspector";
 import { change, route } from "../router";
 import { refreshTable, session } from "../session";
 import { useShortcuts } from "../shortcuts";
 import { useStore } from "../store";
-import { count } from "../values";
+import { count, plural } from "../values";
 import { QueryBar } from "./query_bar";
 import { besideOf, SidePane, type Beside } from "./side_pane";
 import { fromQuery, primaryKey, toQuery, type View } from "./view";
@@ -25,9 +27,9 @@ export function ItemsPage({ table }: { table: TableInfo }) {
   const [selected, setSelected] = useState<Entry | null>(null);
   const [other, setOther] = useState<TableInfo | null>(null); // the table of what is selected, if it is one beside
   const [open, setOpen] = useState<"item" | "new" | null>(null);
-  const [kind, setKind] = useState<string | null>(null); // of a new item
-  const create = (name: string | null) => {
-    setKind(name);
+  const [begun, setBegun] = useState<{ kind: string | null; given: Values | null; number: number }>({ kind: null, given: null, number: 0 }); // a new item
+  const create = (kind: string | null, given: Values | null = null) => {
+    setBegun(({ number }) => ({ kind, given, number: number + 1 }));
     setOpen("new");
   };
   const wanted = query["new"];
@@ -36,12 +38,20 @@ export function ItemsPage({ table }: { table: TableInfo }) {
     if (writable) create(wanted);
     change({ new: "" }, { replace: true });
   }, [wanted]);
+  const isSaving = query["save"] !== undefined;
+  useEffect(() => {
+    if (!isSaving) return;
+    setSaving(true);
+    change({ save: "" }, { replace: true });
+  }, [isSaving]);
   const [checked, setChecked] = useState<Map<string, Entry>>(new Map());
   const [version, setVersion] = useState(0);
+  const [stale, setStale] = useState(false); // whether the selected item was changed with others
   const [totals, setTotals] = useState<Totals | null>(null);
+  const [saving, setSaving] = useState(false);
   const shown = useRef<CollectionWindow | null>(null);
 
-  const show = (next: View) => change({ ...cleared, ...toQuery(next), pattern: query["pattern"], beside: next.index ? "" : query["beside"] });
+  const show = (next: View, given?: string) => change({ ...cleared, ...toQuery(next), given, pattern: query["pattern"], beside: next.index ? "" : query["beside"] });
   const again = () => setVersion((number) => number + 1);
   const address = JSON.stringify(toQuery(view));
   const check = (entry: Entry, isChecked: boolean) =>
@@ -83,6 +93,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
     [
       { keys: ["r"], title: "Read again", run: again },
       { keys: ["n"], title: "New item", run: () => writable && create(null) },
+      { keys: ["s"], title: "Save the rows or the table as a file", run: () => setSaving(true) },
       { keys: ["x"], title: "Select the item, for several at once", run: () => selected && !other && check(selected, !checked.has(selected.id)) },
       {
         keys: ["Escape"],
@@ -129,6 +140,14 @@ export function ItemsPage({ table }: { table: TableInfo }) {
     const hasRoom = of === null && matchMedia("(min-width: 1101px)").matches;
     setOpen((now) => (entry && (now === "item" || hasRoom) ? "item" : now));
   };
+  /** Shows what was just made, also where the view does not have it. */
+  const openMade = (item: Item | null) => {
+    setOpen(item ? "item" : null);
+    if (!item) return;
+    const id = JSON.stringify(primaryKey(table, item));
+    const partition = table.keys.partition.map((each) => item[each.name]!);
+    setSelected({ item, id, entity: recognizedBy(table.name, item), keys: {}, group: "", partition, outside: false, findings: [] });
+  };
   const openItem = (entry: Entry, of: TableInfo | null = null) => {
     setOther(of);
     setSelected(entry);
@@ -137,9 +156,10 @@ export function ItemsPage({ table }: { table: TableInfo }) {
 
   return (
     <div class="items-page">
-      <QueryBar view={view} onShow={show} onNew={() => create(null)} writable={writable} />
+      <QueryBar view={view} onShow={show} onNew={() => create(null)} onSave={() => setSaving(true)} writable={writable} />
+      {saving && <SaveDialog table={table} rows={rowsOf(view, shown.current)} onClose={() => setSaving(false)} />}
       {checked.size > 0 && (
-        <BatchBar table={table} entries={[...checked.values()]} writable={writable} isPartial={((view.index ?? beside)?.projection ?? "ALL") !== "ALL"} onClear={() => setChecked(new Map())} onChanged={() => { again(); void refreshTable(table.name); }} />
+        <BatchBar table={table} entries={[...checked.values()]} writable={writable} isPartial={((view.index ?? beside)?.projection ?? "ALL") !== "ALL"} onClear={() => setChecked(new Map())} onChanged={() => { setStale(true); again(); void refreshTable(table.name); }} />
       )}
       <div class="panes">
         <section class="pane" aria-label={view.index?.name ?? "Table"}>
@@ -152,6 +172,11 @@ export function ItemsPage({ table }: { table: TableInfo }) {
             onTotals={(sum, window) => {
               shown.current = window;
               setTotals(sum);
+              const now = stale ? window.entries.find((each) => each.id === selected?.id) : undefined;
+              if (now && !window.loading) {
+                setStale(false);
+                setSelected(now);
+              }
             }}
             compareWith={view.index ? null : beside}
             checked={checked}
@@ -187,16 +212,18 @@ export function ItemsPage({ table }: { table: TableInfo }) {
         ))}
         {(open === "new" || (open === "item" && selected)) && (
           <Inspector
-            key={open === "new" ? `new ${kind}` : `${other?.name ?? ""} ${selected!.id}`}
+            key={open === "new" ? `new ${begun.number}` : `${other?.name ?? ""} ${selected!.id}`}
             table={open === "new" ? table : (other ?? table)}
             entry={open === "new" ? null : entry}
-            kind={open === "new" ? kind : null}
+            kind={open === "new" ? begun.kind : null}
+            given={open === "new" ? begun.given : null}
+            onNew={other ? null : create}
             part={open === "new" ? null : part}
             writable={writable}
             onClose={() => setOpen(null)}
             onChanged={(id, item) => {
-              if (open === "new") setOpen(null);
               onChanged(id, item);
+              if (open === "new") openMade(item);
             }}
           />
         )}
@@ -206,7 +233,18 @@ export function ItemsPage({ table }: { table: TableInfo }) {
   );
 }
 
-const cleared = { index: "", pk: "", sk: "", filter: "", order: "", at: "" };
+/** What the view shows: without what is beside its range, and with the attributes in the order of its columns. */
+function rowsOf(view: View, window: CollectionWindow | null): ShownRows {
+  const keys = [view.table.keys, ...(view.index ? [view.index.keys] : [])].flatMap((each) => [...each.partition, ...each.sort]);
+  const columns = window?.columns.entities.flatMap((entity) => window.columns.names(entity)) ?? [];
+  return {
+    entries: window?.entries.filter((each) => !each.outside) ?? [],
+    first: [...new Set([...keys.map((each) => each.name), ...columns])],
+    isPart: window !== null && !(window.atEnd && window.atStart),
+  };
+}
+
+const cleared = { given: "", index: "", pk: "", sk: "", filter: "", order: "", at: "" };
 
 /** What the view has cost so far. */
 function Status({ totals, view }: { totals: Totals | null; view: View }) {
@@ -217,7 +255,7 @@ function Status({ totals, view }: { totals: Totals | null; view: View }) {
         <>
           <span>
             <strong>{count(totals.returned)}</strong>
-            {view.partition || view.filters.length ? "" : ` of ${count(Math.max(all, totals.returned))}`} items
+            {view.partition || view.filters.length ? (totals.returned === 1 ? " item" : " items") : ` of ${plural(Math.max(all, totals.returned), "item")}`}
           </span>
           {totals.scanned > totals.returned && (
             <span class="waste">

@@ -13,7 +13,10 @@ interface Props {
   view: View;
   entity: Entity;
   pattern: Pattern;
-  onShow: (view: View, code: string) => void;
+  /** `given` is what stands in the form, for the address. */
+  onShow: (view: View, code: string, given: string) => void;
+  /** What the address has of the form. */
+  given: string | undefined;
   /** Set to a function that returns what the form asks for now. */
   asked: { current: PatternAsked };
   /** What was asked last: an untouched form asks for the same. */
@@ -27,21 +30,34 @@ interface Answer {
   code: string;
 }
 
-export function PatternForm({ view, entity, pattern, onShow, asked, sent }: Props) {
-  const [texts, setTexts] = useState<Record<string, string>>({});
-  const [operators, setOperators] = useState<Record<string, string>>({});
-  const [seconds, setSeconds] = useState<Record<string, string>>({});
+/** What is typed into the form: a text and an operator for each component, and the end of a span. */
+interface Typed {
+  texts: Record<string, string>;
+  operators: Record<string, string>;
+  seconds: Record<string, string>;
+}
+
+export function PatternForm({ view, entity, pattern, given, onShow, asked, sent }: Props) {
+  const [typed, setTyped] = useState<Typed>(() => typedOf(given));
+  useEffect(() => setTyped(typedOf(given)), [given]);
+  const { texts, operators, seconds } = typed;
   const [error, setError] = useState<CallError | null>(null);
+  const [missing, setMissing] = useState<string | null>(null);
   const form = useRef<HTMLFormElement>(null);
-  // Whoever has just chosen the pattern goes on with its first value.
+  // Whoever has just chosen the pattern goes on with its first value; not by arrow keys, which pass by other patterns.
   useEffect(() => {
-    if (!view.partition) form.current?.querySelector<HTMLElement>("input, select")?.focus();
+    if (!view.partition && !document.querySelector("select.patterns:focus-visible")) form.current?.querySelector<HTMLElement>("input, select")?.focus();
   }, [entity.name, pattern.name]);
-  const set = (name: string, text: string) => setTexts({ ...texts, [name]: text });
+  const set = (name: string, text: string) => setTyped({ ...typed, texts: { ...texts, [name]: text } });
 
   const ask = async (): Promise<{ view: View; code: string } | null> => {
     setError(null);
-    const equal = Object.fromEntries(pattern.group.map((each) => [each.name, texts[each.name] ?? ""]));
+    const unset = pattern.group.filter((each) => !texts[each.name]).map((each) => each.name);
+    const open = pattern.order.find((each) => texts[each.name] && operators[each.name] === "between" && !seconds[each.name]);
+    const wanted = unset.length ? `Give ${unset.join(" and ")}.` : open ? `Give the end of ${open.name}, too.` : null;
+    setMissing(wanted);
+    if (wanted) return null;
+    const equal = Object.fromEntries(pattern.group.map((each) => [each.name, texts[each.name]!]));
     let range = {};
     for (const each of pattern.order) {
       const text = texts[each.name] ?? "";
@@ -66,7 +82,7 @@ export function PatternForm({ view, entity, pattern, onShow, asked, sent }: Prop
   };
   const run = async () => {
     const found = await ask();
-    if (found) onShow(found.view, found.code);
+    if (found) onShow(found.view, found.code, JSON.stringify(typed));
   };
   asked.current = async () => (Object.values(texts).some(Boolean) ? ask() : sent);
 
@@ -102,31 +118,58 @@ export function PatternForm({ view, entity, pattern, onShow, asked, sent }: Prop
                 aria-label={`Operator for ${each.name}`}
                 disabled={!enabled}
                 value={operator}
-                onChange={(event) => setOperators({ ...operators, [each.name]: event.currentTarget.value })}
+                onChange={(event) => setTyped({ ...typed, operators: { ...operators, [each.name]: event.currentTarget.value } })}
               >
                 {OPERATORS.map((name) => (
-                  <option key={name}>{name}</option>
+                  <option key={name} value={name}>
+                    {name === "==" ? "=" : name.replace("_", " ")}
+                  </option>
                 ))}
               </select>
               <Field parameter={each} text={texts[each.name] ?? ""} onText={(text) => set(each.name, text)} disabled={!enabled} />
               {operator === "between" && (
-                <Field parameter={each} text={seconds[each.name] ?? ""} onText={(text) => setSeconds({ ...seconds, [each.name]: text })} />
+                <>
+                  <span class="operator">and</span>
+                  <Field parameter={each} label={`${each.name}, to`} text={seconds[each.name] ?? ""} onText={(text) => setTyped({ ...typed, seconds: { ...seconds, [each.name]: text } })} />
+                </>
               )}
             </span>
           </label>
         );
       })}
       <button class="primary">Run</button>
+      {missing && (
+        <span class="wrong" role="alert">
+          {missing}
+        </span>
+      )}
       {error && <Failure error={error} />}
     </form>
   );
 }
 
-function Field(props: { parameter: Parameter; text: string; onText: (text: string) => void; disabled?: boolean }) {
+/** The address may be of anybody: only texts are taken from it. */
+function typedOf(given: string | undefined): Typed {
+  let found: unknown = null;
+  try {
+    found = JSON.parse(given ?? "null");
+  } catch {
+    // an address that was cut
+  }
+  const textsIn = (name: string) => {
+    const members: unknown = (found as Record<string, unknown> | null)?.[name];
+    const entries = typeof members === "object" && members !== null ? Object.entries(members) : [];
+    return Object.fromEntries(entries.filter(([, text]) => typeof text === "string")) as Record<string, string>;
+  };
+  return { texts: textsIn("texts"), operators: textsIn("operators"), seconds: textsIn("seconds") };
+}
+
+function Field(props: { parameter: Parameter; label?: string; text: string; onText: (text: string) => void; disabled?: boolean }) {
   const { parameter, text, onText, disabled } = props;
+  const label = props.label ?? parameter.name;
   if (parameter.choices.length)
     return (
-      <select aria-label={parameter.name} value={text} disabled={disabled} onChange={(event) => onText(event.currentTarget.value)}>
+      <select aria-label={label} value={text} disabled={disabled} onChange={(event) => onText(event.currentTarget.value)}>
         <option value="" />
         {parameter.choices.map((each) => (
           <option key={each}>{each}</option>
@@ -135,22 +178,23 @@ function Field(props: { parameter: Parameter; text: string; onText: (text: strin
     );
   const { zone } = parameter;
   return (
-    <span class="typed">
+    <span class={zone ? "typed moment" : "typed"}>
       <input
-        aria-label={parameter.name}
-        placeholder={zone ? "2026-09-01 or 2026-09-01T12:00" : parameter.type}
-        title={zone && `A time; without a zone it is taken as ${zone}`}
+        aria-label={label}
+        placeholder={zone ? "2026-09-01" : parameter.type}
+        title={zone && `A time such as 2026-09-01T12:00; without a zone it is taken as ${zone}`}
         value={text}
         disabled={disabled}
         spellcheck={false}
         autocomplete="off"
         onInput={(event) => onText(event.currentTarget.value)}
       />
-      {zone && text && !HAS_ZONE.test(text) && <span class="quiet">taken as {zone}</span>}
+      {zone && text && !HAS_ZONE.test(text) && <span class="quiet">{IS_DATE.test(text) ? `00:00 ${zone}` : zone}</span>}
     </span>
   );
 }
 
+const IS_DATE = /^\d{4}-\d\d-\d\d$/;
 const HAS_ZONE = /(?:[Zz]|[+-]\d\d:?\d\d)$/;
 
 const CONDITION =

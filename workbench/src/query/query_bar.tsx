@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { AttributeValue, TableInfo } from "../api";
 import { change, route } from "../router";
-import { models } from "../session";
+import { models, tables } from "../session";
 import { useShortcuts } from "../shortcuts";
 import { useStore } from "../store";
 import { own, typeOf } from "../values";
@@ -13,6 +13,7 @@ import { ExplainDialog } from "./explain_dialog";
 import { remember } from "./history";
 import { HistoryDialog } from "./history_dialog";
 import { PatternForm, type PatternAsked } from "./pattern_form";
+import { withBeside } from "./side_pane";
 import { textOf, TypedInput, wrongText } from "./typed_input";
 import {
   actionOf,
@@ -29,8 +30,10 @@ import {
 
 interface Props {
   view: View;
-  onShow: (view: View) => void;
+  /** `given` is what stands in the form of an access pattern. */
+  onShow: (view: View, given?: string) => void;
   onNew: () => void;
+  onSave: () => void;
   writable: boolean;
 }
 
@@ -48,7 +51,7 @@ interface Draft {
   filters: DraftFilter[];
 }
 
-export function QueryBar({ view, onShow, onNew, writable }: Props) {
+export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
   const { query } = useStore(route);
   const model = own(useStore(models), view.table.name)?.model ?? null;
   const [draft, setDraft] = useState<Draft>(() => draftOf(view));
@@ -123,21 +126,21 @@ export function QueryBar({ view, onShow, onNew, writable }: Props) {
             class="patterns"
             aria-label="Access pattern"
             value={query["pattern"] ?? ""}
-            onChange={(event) => change({ pattern: event.currentTarget.value })}
+            onChange={(event) => change({ pattern: event.currentTarget.value, given: "" })}
           >
             <option value="">Access patterns</option>
             {model.entities.map((each) => (
               <optgroup key={each.name} label={each.name}>
                 {each.patterns.map((one) => (
                   <option key={one.name} value={`${each.name}.${one.name}`}>
-                    {each.name}.{one.name}
+                    {each.name}.{one.name} · {[...one.group, ...one.order].map((part) => part.name).join(", ") || "all"}
                   </option>
                 ))}
               </optgroup>
             ))}
           </select>
         )}
-        {view.table.indexes.length > 0 && !view.index && <Beside table={view.table} chosen={query["beside"] ?? ""} />}
+        {!view.index && <Beside table={view.table} chosen={query["beside"] ?? ""} />}
         <span class="space" />
         <button class="expand" aria-expanded={expanded} onClick={() => setExpanded(!expanded)}>
           Query
@@ -146,6 +149,7 @@ export function QueryBar({ view, onShow, onNew, writable }: Props) {
           <button onClick={() => void ask("explain")} title="What it reads and costs (e)">Explain</button>
           <button onClick={() => void ask("copy")} title="As code that runs (c)">Copy as</button>
           <button onClick={() => setDialog("history")} title="Saved and recent queries (h)">Queries</button>
+          <button onClick={onSave} title="The rows, or the whole table, as CSV or JSON lines (s)">Save as</button>
           <button onClick={onNew} disabled={!writable} title={writable ? "Write an item (n)" : "Safe mode"}>New item</button>
         </div>
       </div>
@@ -158,8 +162,9 @@ export function QueryBar({ view, onShow, onNew, writable }: Props) {
           pattern={pattern}
           asked={patternAsked}
           sent={{ view, code }}
-          onShow={(next, text) => {
-            onShow(next);
+          given={query["given"]}
+          onShow={(next, text, given) => {
+            onShow(next, given);
             setCode(text);
             remember(hashOf(), inWords(next));
           }}
@@ -293,15 +298,37 @@ function hashOf(): string {
   return location.hash;
 }
 
+/** What stands beside the table: one of its indexes, and other tables, each of which has its own way to be closed. */
 function Beside({ table, chosen }: { table: TableInfo; chosen: string }) {
+  const others = (useStore(tables) ?? []).filter((each) => each.name !== table.name);
+  if (!table.indexes.length && !others.length) return null;
   return (
-    <select class="patterns" aria-label="Index beside the table" value={chosen} onChange={(event) => change({ beside: event.currentTarget.value })}>
+    <select
+      class="patterns"
+      aria-label="Index or table beside the table"
+      value={chosen}
+      onChange={(event) => {
+        const { value, selectedOptions } = event.currentTarget;
+        if (!selectedOptions[0]?.dataset["table"]) return change({ beside: value });
+        event.currentTarget.value = chosen;
+        withBeside(value);
+      }}
+    >
       <option value="">Beside: none</option>
       {table.indexes.map((each) => (
         <option key={each.name} value={each.name}>
           Beside: {each.name}
         </option>
       ))}
+      {others.length > 0 && (
+        <optgroup label="Tables">
+          {others.map((each) => (
+            <option key={each.name} value={each.name} data-table={each.name}>
+              {each.name}
+            </option>
+          ))}
+        </optgroup>
+      )}
     </select>
   );
 }

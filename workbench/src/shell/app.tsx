@@ -9,7 +9,7 @@ import { keyName, useShortcuts } from "../shortcuts";
 import { remembered, useStore } from "../store";
 import { toggleTheme } from "../theme";
 import { Help } from "./help";
-import { Failure, Notices } from "./messages";
+import { Failure, Notices, undoLast } from "./messages";
 import { nearest, NotFound } from "./not_found";
 import { Palette } from "./palette";
 import { TABLE_VIEWS, topViews } from "./pages";
@@ -33,6 +33,7 @@ export function App() {
       { keys: ["?"], title: "Keyboard shortcuts", run: () => setOverlay("help") },
       { keys: ["Mod+b"], title: "Show or hide the tables", typing: true, run: () => sidebarOpen.update((open) => !open) },
       { keys: ["t"], title: "Light or dark", run: toggleTheme },
+      { keys: ["u", "Mod+z"], title: "Undo the last change", run: undoLast },
     ],
   );
 

@@ -12,6 +12,8 @@ interface Notice {
 }
 
 const notice = new Store<Notice | null>(null);
+/** The last change that can still be undone, also after its line is gone. */
+export const undoable = new Store<Notice | null>(null);
 let timer = 0;
 
 /** Shows a line at the bottom for a while; an action, such as undo, can be taken meanwhile. */
@@ -20,7 +22,19 @@ export function notify(text: string, options: { failed?: boolean; action?: Notic
   const shown: Notice = { text, kind: options.failed ? "failed" : "done" };
   if (options.action) shown.action = options.action;
   notice.set(shown);
+  if (options.action?.title === "Undo") undoable.set(shown);
   timer = setTimeout(() => notice.set(null), options.action ? 12_000 : 4_000) as unknown as number;
+}
+
+export function undoLast(): void {
+  const last = undoable.value;
+  if (last) take(last);
+}
+
+function take(shown: Notice): void {
+  notice.set(null);
+  if (undoable.value === shown) undoable.set(null);
+  shown.action!.run();
 }
 
 export function Notices() {
@@ -32,11 +46,9 @@ export function Notices() {
           <span>{shown.text}</span>
           {shown.action && (
             <button
+              title={shown.action.title === "Undo" ? "u, also when this line is gone" : undefined}
               class="link"
-              onClick={() => {
-                notice.set(null);
-                shown.action!.run();
-              }}
+              onClick={() => take(shown)}
             >
               {shown.action.title}
             </button>
@@ -70,7 +82,7 @@ export function Failure({ error, onRetry }: { error: CallError; onRetry?: () => 
   const advice = goesOn ? "Start it again; the page then goes on by itself." : ADVICE[error.code];
   return (
     <div class="failure" role="alert">
-      <strong>{error.code.replace(/Exception$/, "").replace(/([a-z])([A-Z])/g, "$1 $2")}</strong>
+      <strong>{error.code === "UsageError" ? "This cannot be done" : error.code.replace(/Exception$/, "").replace(/([a-z])([A-Z])/g, "$1 $2")}</strong>
       <p>{error.message}</p>
       {advice && <p class="advice">{advice}</p>}
       {onRetry && <button onClick={onRetry}>Try again</button>}

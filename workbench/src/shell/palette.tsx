@@ -2,14 +2,15 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
+import { readSaved, saved } from "../query/history";
 import { withBeside } from "../query/side_pane";
-import { go, route } from "../router";
+import { change, go, route } from "../router";
 import { loadModel, models, refreshTables, session, tables, unlock } from "../session";
 import { useStore } from "../store";
 import { toggleTheme } from "../theme";
 import { count } from "../values";
 import { Dialog } from "./dialog";
-import { notify } from "./messages";
+import { notify, undoable, undoLast } from "./messages";
 import { TABLE_VIEWS, topViews } from "./pages";
 
 interface Command {
@@ -24,12 +25,15 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const found = useStore(session);
   const { path } = useStore(route);
   const known = useStore(models);
+  const kept = useStore(saved());
+  const last = useStore(undoable);
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState(0);
   const list = useRef<HTMLUListElement>(null);
 
   // The models that the user has loaded; those of other tables are known once they were opened.
   useEffect(() => found?.models.filter((each) => all?.some((one) => one.name === each)).forEach(loadModel), [found, all]);
+  useEffect(() => void readSaved().catch((error: Error) => notify(error.message, { failed: true })), []);
 
   const commands = useMemo(() => {
     const table = path[0] === "t" ? path[1] : undefined;
@@ -37,7 +41,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
     if (table)
       for (const view of TABLE_VIEWS)
         listed.push({ title: view.title, group: table, hint: view.shortcut, run: () => go(["t", table, view.name]) });
-    if (table) listed.push({ title: `Save ${table} as a file`, group: "Command", run: () => go(["t", table, "files"]) });
+    if (table) listed.push({ title: `Save ${table} as a file`, group: "Command", hint: "s", run: () => (path[2] ?? "items") === "items" ? change({ save: "yes" }) : go(["t", table, "items"], { save: "yes" }) });
     for (const each of all ?? []) {
       if (table && (path[2] ?? "items") === "items" && each.name !== table)
         listed.push({ title: `${each.name} beside ${table}`, group: "Beside", run: () => withBeside(each.name) });
@@ -59,6 +63,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
         }
         if (loaded && found?.writable) listed.push({ title: `New ${entity.name}`, group: "Command", hint: name, run: () => go(["t", name, "items"], { new: entity.name }) });
       }
+    for (const each of kept) listed.push({ title: each.name ?? each.words, group: "Saved query", hint: each.words, run: () => (location.hash = each.address) });
+    if (last) listed.push({ title: `Undo: ${last.text}`, group: "Command", hint: "u", run: undoLast });
     for (const view of topViews(found)) listed.push({ title: view.title, group: "View", run: () => go([view.name]) });
     listed.push({ title: "Light or dark colours", group: "Command", hint: "t", run: toggleTheme });
     listed.push({ title: "Read the list of tables again", group: "Command", run: () => void refreshTables() });
@@ -69,7 +75,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
         run: () => void unlock(!found.writable).catch((error: Error) => notify(error.message, { failed: true })),
       });
     return listed;
-  }, [all, path, found, known]);
+  }, [all, path, found, known, kept, last]);
 
   const shown = useMemo(() => ranked(commands, text).slice(0, 60), [commands, text]);
   const pick = (command: Command | undefined) => {
@@ -127,15 +133,22 @@ export function Palette({ onClose }: { onClose: () => void }) {
   );
 }
 
-/** Commands whose name has the letters in order; the closest together first. */
+/** Commands whose name has the words, or the letters in order; the closest together first. */
 function ranked(commands: Command[], text: string): Command[] {
-  const wanted = text.toLowerCase().replace(/\s+/g, "");
-  if (!wanted) return commands;
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (!words.length) return commands;
+  const wanted = words.join("");
   return commands
-    .map((command) => ({ command, score: score(command.title.toLowerCase(), wanted) }))
+    .map((command) => ({ command, score: score(command.title.toLowerCase(), wanted) ?? inAnyOrder(command, words) }))
     .filter(({ score }) => score !== null)
     .sort((one, other) => one.score! - other.score!)
     .map(({ command }) => command);
+}
+
+/** Each word is somewhere in the title or its group. */
+function inAnyOrder({ title, group }: Command, words: string[]): number | null {
+  const whole = `${title} ${group}`.toLowerCase();
+  return words.length > 1 && words.every((each) => whole.includes(each)) ? 40 : null;
 }
 
 function score(title: string, wanted: string): number | null {

@@ -152,6 +152,7 @@ function Connection({ onHelp }: { onHelp: () => void }) {
           onClick={() => void lock()}
           title={found?.writable ? "Everything can be changed. Click for safe mode." : "Safe mode: reads only. Click to unlock."}
         >
+          <Glyph d={found && !found.writable ? "M4 7.5h8v6H4zM5.5 7.5V5a2.5 2.5 0 0 1 5 0v2.5" : "M4 7.5h8v6H4zM5.5 7.5V5a2.5 2.5 0 0 1 4.8-1"} />
           {found && !found.writable ? "Safe mode" : "Read-write"}
         </button>
         <span class="space" />

@@ -143,7 +143,7 @@ function SnapshotList({ table }: { table: TableInfo | null }) {
           <button class="primary" disabled={taking !== null || !listed || !kept.length}>Take a snapshot</button>
         </form>
         <p class="quiet">
-          {isWhole ? `All ${plural(all.length, "table")}` : table?.name}: {plural(items, "item")}, about {size(bytes)}
+          {isWhole ? `${all.length === 1 ? "The table" : `All ${count(all.length)} tables`}` : table?.name}: {plural(items, "item")}, about {size(bytes)}
           {found?.remote ? `, read once for about ${plural(Math.ceil(bytes / 4096), "unit")}` : ""}.{" "}
           {listed && (listed.moment
             ? "It shows a single moment: what is written while it is taken is not in it."

@@ -61,12 +61,17 @@ export async function download(table: string, ending: string, watch: (now: Watch
   }
   await call("transfer_end", { id: done.id });
   if (signal.aborted) return { ...done, state: "stopped" };
+  give(new Blob(parts), `${table}.${ending}`);
+  return done;
+}
+
+/** Gives a file to the browser's downloads. */
+export function give(content: Blob, name: string): void {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob(parts));
-  link.download = `${table}.${ending}`;
+  link.href = URL.createObjectURL(content);
+  link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-  return done;
 }
 
 /** Uploads a file, and writes its items into a table; with `keys` a missing table is made. */

@@ -29,7 +29,6 @@ from isotone.model.key_records import KeyRecords
 from isotone.model.reading.cost import CostMeter, Report, Stats, warn, waste_of
 from isotone.model.reading.cursors import CursorCipher
 from isotone.model.reading.families import Family, FamilyQuery, of_kind
-from isotone.model.reading.index_projections import projection_of
 from isotone.model.reading.item_selection import Found
 from isotone.model.reading.key_bounds import side_of
 from isotone.model.reading.positions import (
@@ -206,27 +205,6 @@ class Reader:
             return None
         instance: Any = schema.from_item(item, require_all_fields=True)
         return instance  # type: ignore[no-any-return] # an E; cast() would cost each read a call
-
-    def get_projection(
-        self, projection: type[V], values: Mapping[str, Any], *, consistent: bool
-    ) -> Steps[V | None]:
-        """The projection of the entity with this primary key; only its fields are transferred."""
-        schema: EntitySchema = projection.__entity__.__schema__
-        wanted: Any = projection
-        everything: Scan[Any] = Scan(name=schema.tag, schemas=(schema,), keys=(schema.primary,))
-        read: Scan[V] = everything.select(wanted)
-        yield from self.records.check(read.schemas, read.keys)
-        request: dict[str, Any] = {"TableName": schema.table.name, "Key": schema.identify(values)}
-        paths = projection_of(read)
-        if paths is not None:
-            request["ProjectionExpression"] = nodes.ProjectionNode(paths)
-        if consistent:
-            request["ConsistentRead"] = True
-        item = (yield Call("GetItem", request)).get("Item")
-        found: list[Found] = []
-        if item is not None:
-            read.selection.entities([item], self.clock.now(), found, _raise)
-        return results(read, found)[0] if found else None
 
     def exists(
         self, schema: EntitySchema, values: Mapping[str, Any], *, consistent: bool
@@ -460,18 +438,13 @@ class Reader:
                 found[place] = self.entity_of(keys[place].entity, item)
         return found
 
-    def load(self, read: Read[E], *, at_most: int = limits.MB) -> Steps[Snapshot[E]]:
+    def load(self, read: Read[R], *, at_most: int = limits.MB) -> Steps[Snapshot[R]]:
         """Load a small collection as a whole, to filter and sort it in memory.
 
         Raises `TooLarge` with its size if it has more than `at_most` bytes.
         """
         _check(read)
         _check_unlimited(read, "a snapshot has the whole of a collection")
-        if read.projection is not None:
-            raise UsageError(
-                f"{read.name}: a snapshot has entities, which it filters and sorts by their fields; read "
-                f"{read.projection.__name__} by all or page"
-            )
         if read.keys not in self.records.checked:
             yield from self.records.check(read.schemas, read.keys)
         meter, size, start = CostMeter(read.is_consistent, read.when_invalid), 0, None
@@ -497,10 +470,13 @@ class Reader:
         invalid = meter.settle()
         meter.returned = len(found)
         stats = self.stats(read, meter)
-        entities = [cast(E, entity) for entity, _ in found]
-        items = [decoded(item) for _, item in found]
         return Snapshot(
-            entities, items, size, stats, is_whole=read.selection.is_whole, invalid=invalid
+            results(read, found),
+            [(entity, decoded(item)) for entity, item in found],
+            size,
+            stats,
+            is_whole=read.selection.is_whole,
+            invalid=invalid,
         )
 
     def _too_large(

@@ -164,9 +164,13 @@ def action(
     return WriteAction(kind, members, explain)
 
 
-def read_item(schema: EntitySchema, key: Item) -> Steps[Item | None]:
-    """The current item. Cost: one consistent read."""
+def read_item(
+    schema: EntitySchema, key: Item, projection: nodes.ProjectionNode | None = None
+) -> Steps[Item | None]:
+    """The current item, or some of its attributes. Cost: one consistent read."""
     request = {"TableName": schema.table.name, "Key": key, "ConsistentRead": True}
+    if projection is not None:
+        request["ProjectionExpression"] = projection
     item: Item | None = (yield Call("GetItem", request)).get("Item")
     return item
 

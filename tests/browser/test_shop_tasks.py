@@ -1,0 +1,311 @@
+"""What a person does in a shop's tables: finds an order, corrects it, takes that back, adds one with its lines, saves rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from tests.browser.chromium import needs_chromium
+
+import isotone
+from isotone import Attr, Entity, Global, Index, Key, Store, Table, field, version
+from isotone.server import running_server
+from isotone.workbench import Workbench as Pages
+
+pytestmark = needs_chromium
+pytest.importorskip("playwright")
+
+from tests.browser.workbench_page import Workbench  # noqa: E402
+
+sales = Table("sales", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
+START = datetime(2026, 3, 1, 8, tzinfo=UTC)
+
+
+class Order(Entity, table=sales):
+    customer: Attr[str] = field()
+    number: Attr[int] = field(max=99_999)
+    status: Attr[Literal["PLACED", "PAID", "SHIPPED"]] = field(default="PLACED")
+    placed: Attr[datetime] = field(precision="seconds")
+    total: Attr[Decimal] = field(min=0)
+    revision: Attr[int] = version()
+
+    primary = Key("ORDER", number).sort("ORDER")
+    by_customer = Index("GSI1", "CUSTOMER", customer).sort("PLACED", placed)
+
+
+class Line(Entity, table=sales):
+    number: Attr[int] = field(max=99_999)
+    line: Attr[int] = field(max=99)
+    product: Attr[str] = field()
+    quantity: Attr[int] = field(min=1)
+
+    primary = Order.primary.children(number).after("LINE", line)
+
+
+notes = Table("notes")
+
+
+class Note(Entity, table=notes):
+    name: Attr[str] = field()
+    primary = Key("NOTE", name).sort("NOTE")
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with isotone.open() as database:
+        store = isotone.connect(database)
+        store.create_tables(sales, notes)
+        for number in range(1, 21):
+            placed = START + timedelta(days=number)
+            customer = "ab"[number % 2]
+            store.put(Order(customer=customer, number=number, placed=placed, total=Decimal(number)))
+            store.put(Line(number=number, line=1, product="tea", quantity=2))
+        yield store
+        assert store.verify(sales).is_clean
+
+
+@pytest.fixture
+def window(chrome: Any, store: Store) -> Iterator[Any]:
+    """Opens the items of a table in a window; when the test is over, nothing may have gone wrong in any."""
+    pages = Pages(store.backend, target=":memory:", tables=[sales, notes])
+    opened: list[tuple[Any, Workbench]] = []
+
+    def open_items(width: int = 1440, **more: Any) -> Workbench:
+        context = chrome.new_context(viewport={"width": width, "height": 900}, **more)
+        bench = Workbench(context.new_page(), url)
+        opened.append((context, bench))
+        bench.open("#/t/sales/items")
+        bench.wait_for_items()
+        return bench
+
+    with isotone.open() as nothing, running_server(nothing, pages=pages) as url:
+        yield open_items
+        for context, bench in opened:
+            bench.check()
+            context.close()
+
+
+def press(bench: Workbench, name: str) -> None:
+    bench.page.get_by_role("button", name=name, exact=True).click()
+
+
+def form(bench: Workbench, name: str) -> Any:
+    found = bench.page.get_by_role("form", name=name)
+    found.wait_for()
+    return found
+
+
+def find_orders(bench: Workbench, customer: str, first: str, last: str) -> None:
+    bench.page.get_by_label("Access pattern").select_option("Order.by_customer")
+    bench.page.get_by_label("customer", exact=True).fill(customer)
+    bench.page.get_by_label("Operator for placed").select_option("between")
+    bench.page.get_by_label("placed", exact=True).fill(first)
+    bench.page.get_by_label("placed, to").fill(last)
+    press(bench, "Run")
+    bench.until("document.querySelectorAll('.row.item.outside').length > 0")
+
+
+def numbers(bench: Workbench) -> list[str]:
+    """The numbers of the orders in the range, from the columns."""
+    script = """() => [...document.querySelectorAll(".row.item:not(.outside)")].map(
+        (row) => [row.getBoundingClientRect().top, row.innerText.match(/(?:^|\\n|number )(\\d+)(?=\\n| )/)[1]])
+        .sort((one, other) => one[0] - other[0]).map((each) => each[1])"""
+    found: list[str] = bench.page.evaluate(script)
+    return found
+
+
+# Finding
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_orders_of_a_customer_in_a_span_of_days_are_found_and_the_address_keeps_them(window, width):
+    bench = window(width)
+    page = bench.page
+    if width == 390:
+        press(bench, "Query")
+    page.get_by_label("Access pattern").select_option("Order.by_customer")
+    press(bench, "Run")
+    page.get_by_text("Give customer.").wait_for()
+    page.get_by_label("customer", exact=True).fill("a")
+    page.get_by_label("Operator for placed").select_option("between")
+    page.get_by_label("placed", exact=True).fill("2026-03-05")
+    page.get_by_text("00:00 UTC").wait_for()
+    press(bench, "Run")
+    page.get_by_text("Give the end of placed, too.").wait_for()
+    find_orders(bench, "a", "2026-03-05", "2026-03-10")
+    bench.until("document.documentElement.scrollWidth <= innerWidth")
+    assert numbers(bench) == ["4", "6", "8"]
+    page.reload()
+    bench.wait_for_items(3)
+    if width == 390:
+        press(bench, "Query")
+    assert page.get_by_label("customer", exact=True).input_value() == "a"
+    assert page.get_by_label("placed, to").input_value() == "2026-03-10"
+    assert numbers(bench) == ["4", "6", "8"]
+
+
+def test_arrow_keys_pass_by_patterns_without_losing_the_focus(window):
+    bench = window()
+    patterns = bench.page.get_by_label("Access pattern")
+    patterns.focus()
+    for _ in range(2):
+        bench.page.keyboard.press("ArrowDown")
+    assert patterns.input_value() == "Order.by_customer"
+    assert patterns.evaluate("(select) => select === document.activeElement")
+
+
+def test_on_a_phone_a_tap_opens_an_item(window):
+    bench = window(390, has_touch=True, is_mobile=True)
+    bench.page.locator(".row.item").first.tap()
+    bench.page.locator(".inspector").get_by_text("customer").first.wait_for()
+
+
+def test_the_palette_finds_words_in_any_order_and_saved_queries(window):
+    bench = window()
+    page = bench.page
+    find_orders(bench, "a", "2026-03-05", "2026-03-10")
+    press(bench, "Queries")
+    page.get_by_label("Name", exact=True).fill("Orders of early March")
+    press(bench, "Save")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("beside notes")
+    page.get_by_role("option", name="notes beside sales").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="sales", exact=False).first.click()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("march orders")
+    page.get_by_role("option", name="Orders of early March").wait_for()
+    page.keyboard.press("Enter")
+    bench.until("document.querySelectorAll('.row.item.outside').length > 0")
+    assert numbers(bench) == ["4", "6", "8"]
+
+
+def test_another_table_is_put_beside_by_the_mouse(window):
+    bench = window()
+    bench.page.get_by_label("Index or table beside the table").select_option("notes")
+    bench.page.get_by_role("region", name="notes").wait_for()
+
+
+# Correcting, and taking it back
+
+
+def test_a_correction_is_taken_back_by_a_key_after_its_line_is_gone(window, store):
+    bench = window()
+    page = bench.page
+    find_orders(bench, "a", "2026-03-05", "2026-03-10")
+    page.locator(".row.item:not(.outside)").first.click()
+    press(bench, "Edit")
+    editing = form(bench, "Edit Order")
+    editing.get_by_label("total", exact=True).fill("4,5")
+    editing.get_by_text("not a number, such as 12.5").wait_for()
+    editing.get_by_text("1 field to put right: total").wait_for()
+    editing.get_by_label("total", exact=True).fill("4.5")
+    editing.get_by_label("status", exact=True).select_option("PAID")
+    press(bench, "Save")
+    page.locator(".notice").get_by_text("Saved").wait_for()
+    inspected = page.locator(".inspector .inspected")
+    assert inspected.get_by_text("CUSTOMER#a").locator(".hue").inner_text() == "a"
+    changed = store.get(Order, number=4)
+    assert (changed.total, changed.status, changed.revision) == (Decimal("4.5"), "PAID", 2)
+    page.locator(".notice").wait_for(state="detached", timeout=20_000)
+    page.keyboard.press("u")
+    page.locator(".notice").get_by_text("Undone").wait_for()
+    undone = store.get(Order, number=4)
+    assert (undone.total, undone.status, undone.revision) == (Decimal(4), "PLACED", 3)
+    page.keyboard.press("u")  # there is nothing more to take back
+    assert store.get(Order, number=4) == undone
+
+
+def test_an_open_item_follows_a_change_of_several(window, store):
+    bench = window()
+    page = bench.page
+    find_orders(bench, "a", "2026-03-05", "2026-03-10")
+    page.locator(".row.item:not(.outside)").first.click()
+    for row in page.locator(".row.item:not(.outside)").all():
+        row.click(modifiers=["Control"])
+    top = page.locator(".row.item:not(.outside)").first.bounding_box()
+    press(bench, "Edit fields")
+    page.get_by_label("Set a field").select_option("status")
+    page.get_by_label("status", exact=True).select_option("SHIPPED")
+    press(bench, "Preview")
+    press(bench, "Change 3 items")
+    page.locator(".inspector .attribute").get_by_text("SHIPPED", exact=True).wait_for()
+    press(bench, "Undo")
+    page.locator(".inspector .attribute").get_by_text("PLACED", exact=True).wait_for()
+    # The bar of what is selected did not move the rows.
+    assert page.locator(".row.item:not(.outside)").first.bounding_box() == top
+    assert store.get(Order, number=4).revision == 3
+
+
+# Adding
+
+
+def test_an_order_is_added_with_its_lines(window, store):
+    bench = window()
+    page = bench.page
+    find_orders(bench, "a", "2026-03-05", "2026-03-10")
+    page.keyboard.press("n")
+    press(bench, "Order")
+    made = form(bench, "New Order")
+    assert made.get_by_role("button", name="Cost").is_disabled()
+    made.get_by_label("customer", exact=True).fill("a")
+    made.get_by_label("number", exact=True).fill("4")
+    made.get_by_role("button", name="Now").click()
+    made.get_by_label("total", exact=True).fill("7")
+    press(bench, "Create")
+    page.get_by_text("Give it another number, or edit the one that is there.").wait_for()
+    made.get_by_label("number", exact=True).fill("900")
+    made.get_by_role("button", name="Cost").click()
+    cost = page.get_by_role("dialog", name="Explain")
+    cost.get_by_text("PutItem in table sales").wait_for()
+    assert cost.get_by_text("a new entry").count() == 2  # of the table and of the index
+    press(bench, "Close")
+    press(bench, "Create")
+    page.get_by_role("group", name="In the same item collection").wait_for()  # it is open now
+    for line, product in ((1, "cup"), (2, "pot")):
+        press(bench, "+ Line")
+        added = form(bench, "New Line")
+        assert added.get_by_label("number", exact=True).input_value() == "900"
+        assert page.evaluate("document.activeElement.ariaLabel") == "line"
+        page.keyboard.type(str(line))
+        added.get_by_label("product", exact=True).fill(product)
+        added.get_by_label("quantity", exact=True).fill("1")
+        press(bench, "Create")
+        page.locator(".inspector .attribute").get_by_text(product, exact=True).wait_for()
+    page.get_by_role("link", name="Show it").click()
+    bench.until("document.querySelectorAll('.row.item').length === 3")
+    lines = store.all(Line.primary.where(Line.number == 900))
+    assert [each.product for each in lines] == ["cup", "pot"]
+    assert store.get(Order, number=900).total == 7
+
+
+# Saving
+
+
+def test_rows_and_tables_are_saved_in_two_clicks(window, tmp_path: Path):
+    bench = window()
+    page = bench.page
+    find_orders(bench, "a", "2026-03-05", "2026-03-10")
+    press(bench, "Save as")
+    choice = page.get_by_role("group", name="The 3 rows that are loaded")
+    with page.expect_download() as rows:
+        choice.get_by_role("button", name="CSV").click()
+    rows.value.save_as(tmp_path / "rows.csv")
+    header, *saved = (tmp_path / "rows.csv").read_text().splitlines()
+    assert header.startswith("PK,SK,GSI1PK,GSI1SK,customer,number:N,")
+    assert [line.split(",")[5] for line in saved] == ["4", "6", "8"]
+    page.get_by_role("dialog").wait_for(state="detached")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("save sales")
+    page.keyboard.press("Enter")
+    choice = page.get_by_role("group", name="The whole table")
+    assert bench.serious_faults() == []
+    with page.expect_download() as whole:
+        choice.get_by_role("button", name="JSON lines").click()
+    whole.value.save_as(tmp_path / "sales.jsonl")
+    assert len((tmp_path / "sales.jsonl").read_text().splitlines()) == 41  # with the keys' record
