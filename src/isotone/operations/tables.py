@@ -87,7 +87,6 @@ NEW_TABLE: Final[Rules] = (*TABLE_RULES, *vector_indexes.CREATED, ALL_ARE_USED)
 
 @action(
     "CreateTable",
-    starts_work=True,
     before=(
         *NEW_TABLE,
         NEW_STREAM,
@@ -161,7 +160,6 @@ def _check_unprotected(engine: Engine, request: DeleteTable) -> None:
 
 @action(
     "DeleteTable",
-    starts_work=True,
     writing=(TABLE_CHANGES, ActionRule("a protected table", _check_unprotected)),
 )
 def delete_table(engine: Engine, request: DeleteTable) -> Answer:
@@ -206,7 +204,6 @@ def _check_maximums(engine: Engine, request: UpdateTable) -> None:
 
 @action(
     "UpdateTable",
-    starts_work=True,
     before=(*UPDATE_RULES, *vector_indexes.UPDATED),
     writing=(
         TABLE_CHANGES,
