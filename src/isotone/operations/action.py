@@ -90,7 +90,8 @@ _MODULES: Final = {
     "resource_policies": ("DeleteResourcePolicy", "GetResourcePolicy", "PutResourcePolicy"),
     "statements": ("BatchExecuteStatement", "ExecuteStatement", "ExecuteTransaction"),
     "streams": ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"),
-    "tables": ("CreateTable", "DeleteTable", "DescribeTable", "ListTables", "UpdateTable"),
+    "table_names": ("ListTables",),
+    "tables": ("CreateTable", "DeleteTable", "DescribeTable", "UpdateTable"),
     "tags": ("ListTagsOfResource", "TagResource", "UntagResource"),
     "transactions": ("TransactGetItems", "TransactWriteItems"),
     "transfers.bulk_puts": (

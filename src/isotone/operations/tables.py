@@ -1,4 +1,4 @@
-"""CreateTable, DescribeTable, ListTables, UpdateTable and DeleteTable; all complete at once.
+"""CreateTable, DescribeTable, UpdateTable and DeleteTable; all complete at once.
 
 Only adding an index to an existing table takes time: it is backfilled in the background.
 """
@@ -6,7 +6,6 @@ Only adding an index to an existing table takes time: it is backfilled in the ba
 from __future__ import annotations
 
 import uuid
-from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
@@ -59,7 +58,6 @@ from isotone.operations.table_requests import (
     DeleteTable,
     DescribeTable,
     KeySchemaElement,
-    ListTables,
     Projection,
     ProvisionedThroughput,
     StreamSpecification,
@@ -122,21 +120,6 @@ def describe_table(engine: Engine, request: DescribeTable) -> Answer:
     """A table's keys, indexes and settings, with exact counts."""
     table = described_table(engine, request.table_name)
     return {"Table": table_description(engine, table.schema)}
-
-
-@action("ListTables")
-def list_tables(engine: Engine, request: ListTables) -> Answer:
-    """The names of all tables in order, a page at a time."""
-    with engine.reading_beside as engine:
-        names = sorted({**engine.catalog.tables, **engine.catalog.creating})
-    first = 0
-    if request.exclusive_start_table_name is not None:
-        first = bisect_right(names, request.exclusive_start_table_name)
-    page = names[first : first + (request.limit or limits.LIST_TABLES)]
-    answer: dict[str, Any] = {"TableNames": page}
-    if page and page[-1] != names[-1]:
-        answer["LastEvaluatedTableName"] = page[-1]
-    return answer
 
 
 # These members are missing in AWS's examples of the response.
