@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from isotone.advisor.explanation import Explanation as Explanation
     from isotone.advisor.lint.finding import LintReport as LintReport
     from isotone.advisor.lint.linting import lint as lint
+    from isotone.backends.capabilities import Capabilities as Capabilities
     from isotone.backends.credentials import Credentials as Credentials
     from isotone.backends.embedded import Database as Database
     from isotone.backends.embedded import backup as backup
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from isotone.backends.embedded import restore as restore
     from isotone.backends.endpoint import Timeouts as Timeouts
     from isotone.backends.engines import ENGINES as ENGINES
-    from isotone.backends.interface import Capabilities as Capabilities
     from isotone.backends.request_retries import Retries as Retries
     from isotone.backends.s3 import S3 as S3
     from isotone.client import Client as Client
@@ -121,7 +121,7 @@ _HOMES = {
     "Attr": "isotone.model.declaring.fields",
     "Binary": "isotone.model.declaring.table",
     "BulkProgress": "isotone.model.bulk",
-    "Capabilities": "isotone.backends.interface",
+    "Capabilities": "isotone.backends.capabilities",
     "Change": "isotone.model.declaring.changes",
     "Client": "isotone.client",
     "CollectionDrawing": "isotone.advisor.collection_drawing",

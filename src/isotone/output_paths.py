@@ -20,7 +20,6 @@ replaced there. Whether an existing file may be replaced at all is the caller's 
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 import sys
 from collections.abc import Iterator, Mapping
@@ -127,7 +126,7 @@ def write_text(output: OutputPath, text: str) -> None:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Replace a file's content atomically and durably: after a crash it is the old one or the new one."""
-    new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")  # a name of its own
+    new = path.with_name(f".{path.name}.{os.urandom(4).hex()}")  # a name of its own
     try:
         with errors_name(path), new.open("xb") as file:
             if path.exists():

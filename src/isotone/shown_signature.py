@@ -35,13 +35,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 _RESULTS: Final = (
-    (re.compile(r"Steps\[(.*)\]", re.DOTALL), "{}"),
-    (re.compile(r"Batches\[(.*)\]", re.DOTALL), "Iterator[{}]"),
+    (r"(?s)Steps\[(.*)\]", "{}"),
+    (r"(?s)Batches\[(.*)\]", "Iterator[{}]"),
 )
-_RUNNER_PARAMETER: Final = re.compile(r"\[[MK]_co\]")  # type checkers need it, readers do not
-_UNPACKED: Final = re.compile(r"Unpack\[([\w.]+)\]")
-_STEPS_ALIASES: Final = re.compile(r"(?:Steps|Batches)\[")  # aliases that callers write
-_DOTTED: Final = re.compile(r"\b(?:\w+\.)+(?=\w)")
+_RUNNER_PARAMETER: Final = r"\[[MK]_co\]"  # type checkers need it, readers do not
+_UNPACKED: Final = r"Unpack\[([\w.]+)\]"
+_STEPS_ALIASES: Final = r"(?:Steps|Batches)\["  # aliases that callers write
+_DOTTED: Final = r"\b(?:\w+\.)+(?=\w)"
 _TRANSPARENT: Final = (Annotated, Required)
 
 
@@ -98,7 +98,7 @@ class _Text(str):
 def _result(annotation: str) -> str:
     """What a call returns, given the annotation of its steps."""
     for pattern, result in _RESULTS:
-        if found := pattern.fullmatch(annotation):
+        if found := re.fullmatch(pattern, annotation):
             return result.format(found[1])
     return annotation
 
@@ -108,7 +108,7 @@ def _parameters(parameter: inspect.Parameter, names: dict[str, Any]) -> Iterator
     annotation = parameter.annotation
     if not isinstance(annotation, str):
         yield parameter
-    elif found := _UNPACKED.fullmatch(annotation):
+    elif found := re.fullmatch(_UNPACKED, annotation):
         yield from _members(eval(found[1], names))
     else:
         yield parameter.replace(annotation=_written(annotation, names))
@@ -135,13 +135,13 @@ def _members(request: Any) -> Iterator[inspect.Parameter]:
 
 def _written(annotation: str, names: dict[str, Any]) -> _Text:
     """An annotation with its aliases resolved; unchanged if it names steps, or types that only type checkers import."""
-    annotation = _RUNNER_PARAMETER.sub("", annotation)
-    if _STEPS_ALIASES.match(annotation):
+    annotation = re.sub(_RUNNER_PARAMETER, "", annotation)
+    if re.match(_STEPS_ALIASES, annotation):
         return _Text(annotation)
     try:
         return _Text(_text(eval(annotation, names)))
     except NameError:
-        return _Text(_DOTTED.sub("", annotation))
+        return _Text(re.sub(_DOTTED, "", annotation))
 
 
 def _text(kind: Any) -> str:
@@ -150,11 +150,11 @@ def _text(kind: Any) -> str:
     if kind is None or kind is type(None):
         return "None"
     if isinstance(kind, str | ForwardRef):
-        return _DOTTED.sub("", kind if isinstance(kind, str) else kind.__forward_arg__)
+        return re.sub(_DOTTED, "", kind if isinstance(kind, str) else kind.__forward_arg__)
     if kind is ... or isinstance(kind, list):
         return "..." if kind is ... else f"[{', '.join(map(_text, kind))}]"
     if origin is None:
-        return str(getattr(kind, "__name__", _DOTTED.sub("", repr(kind))))
+        return str(getattr(kind, "__name__", re.sub(_DOTTED, "", repr(kind))))
     if origin in _TRANSPARENT:
         return _text(arguments[0])
     if origin in (Union, types.UnionType):

@@ -8,12 +8,15 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 from tests import programs
 from tests.workbench.page import Browserless
 
+import isotone
 from isotone.cli.database import connect
 from isotone.demo import samples
 from isotone.demo.tour import CHAPTERS
@@ -55,6 +58,58 @@ def test_a_file_is_served_until_a_signal(tmp_path, number):
         out, err = process.communicate(timeout=10)
         assert (process.returncode, out, err) == (0, "", "")
     assert file.exists()
+
+
+# Modules of which a server needs nothing for its first answer; each would delay it.
+NOT_AT_THE_START = (
+    *(
+        "advisor",
+        "client",
+        "demo",
+        "exchange",
+        "inference",
+        "model",
+        "moving",
+        "structures",
+        "testing",
+    ),
+    *("backends.capabilities", "backends.connections", "backends.engines", "backends.s3"),
+    *("engine.checked_trees", "engine.file_check", "engine.integrity", "engine.repair"),
+    *("engine.transfers", "engine.vector_scores", "engine.vector_search"),
+    *("expressions.partiql", "operations.checks", "operations.transfers"),
+    *("operations.items", "operations.permissions", "operations.statements", "operations.tables"),
+    *("server.gate", "server.policies", "server.signatures", "server.supervisor", "server.users"),
+    *("storage.file_copies", "workbench.calls"),
+)
+LIBRARIES_NOT_AT_THE_START = (
+    *("boto3", "botocore", "dataclasses", "difflib", "email", "http", "importlib.metadata", "json"),
+    *("multiprocessing", "numpy", "opentelemetry", "pydantic", "secrets"),
+    *("tempfile", "webbrowser"),
+)
+
+
+def test_a_server_starts_without_what_its_first_answer_does_not_need(tmp_path):
+    program = """
+import os, signal, sys
+from isotone.cli import main, serving
+def announce(*_):
+    loaded.extend(sys.modules)
+    os.kill(os.getpid(), signal.SIGTERM)
+    return ""
+loaded = []
+serving.announcement = announce
+main(["serve", "shop.db", "--port", "0"])
+print(*loaded, file=sys.stderr)
+"""
+    words = [sys.executable, "-c", program]
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    loaded = set(ran.stderr.split())
+    assert {"isotone.server.listener", "isotone.operations.api", "asyncio"} <= loaded
+    unwanted = {f"isotone.{name}" for name in NOT_AT_THE_START} | {*LIBRARIES_NOT_AT_THE_START}
+    assert loaded & unwanted == set()
+    for name in NOT_AT_THE_START:
+        path = Path(isotone.__path__[0], *name.split("."))
+        assert path.is_dir() or path.with_suffix(".py").exists(), "the module has another name now"
 
 
 def test_what_was_written_is_there_after_a_restart(tmp_path):

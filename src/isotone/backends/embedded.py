@@ -1,5 +1,8 @@
 """`isotone.open`, `Database`, backup, restore, check: the database in this process; the one module that joins both stacks.
 
+What few programs call (checks, snapshots, exports and imports) is imported by the function that needs it, so that a
+database opens soon.
+
 >>> import isotone
 >>> with isotone.open(":memory:") as database:
 ...     database.client().list_tables()["TableNames"]
@@ -22,9 +25,8 @@ from isotone.backends.addresses import is_remote
 from isotone.backends.interface import Native, Request, Response
 from isotone.clock import Clock
 from isotone.daemon import Daemon
-from isotone.engine import file_check, frozen_reads, integrity, maintenance
+from isotone.engine import maintenance
 from isotone.engine.engine import Engine
-from isotone.engine.file_check import Checked
 from isotone.engine.health import (
     Consumed,
     Series,
@@ -44,12 +46,10 @@ from isotone.errors import (
     StorageError,
     UsageError,
 )
-from isotone.exchange.objects import Folder, ObjectStore
-from isotone.operations import permissions
-from isotone.operations.api import GROUPED, STARTS_WORK, Answered, Api
-from isotone.operations.permissions import RequiredPermission
+from isotone.operations import action
+from isotone.operations.action import GROUPED, STARTS_WORK
+from isotone.operations.api import Answered, Api
 from isotone.operations.served_queries import ServedQueries
-from isotone.operations.transfers.threads import TransferThreads
 from isotone.shown_signature import shown
 from isotone.storage.interface import BUSY_TIMEOUT, OrderedStore
 from isotone.storage.memory import MemoryStore
@@ -58,7 +58,14 @@ if TYPE_CHECKING:
     from isotone.backends.interception import Interceptor
     from isotone.backends.s3 import S3
     from isotone.client import Client, StreamsClient
+    from isotone.engine import file_check, frozen_reads, integrity
+    from isotone.engine.file_check import Checked
     from isotone.engine.repair import Repaired
+    from isotone.exchange.objects import ObjectStore
+    from isotone.operations.permissions import RequiredPermission
+    from isotone.operations.transfers.threads import TransferThreads
+
+    CheckProgress = file_check.CheckProgress
 
 MEMORY = ":memory:"
 Durability = Literal["disk", "process", "none"]
@@ -69,12 +76,15 @@ _MAPPED = 32 << 20  # bytes of a file that is read once; more would make the pro
 
 log: logging.Logger = logging.getLogger("isotone")
 
-CheckProgress = file_check.CheckProgress
-
-ACTIONS: Final = permissions.ACTIONS
+ACTIONS: Final = frozenset(action.ACTIONS)
 """The actions of the API."""
-PERMISSIONS: Final = permissions.PERMISSIONS
-"""What a policy can allow or deny: the actions, and parts of them."""
+
+
+def permissions() -> frozenset[str]:
+    """What a policy can allow or deny: the actions, and parts of them."""
+    from isotone.operations.permissions import PERMISSIONS
+
+    return PERMISSIONS
 
 
 @shown
@@ -134,7 +144,12 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
 
 def import_for_files() -> None:
     """Import what a file needs, before a process is forked that opens one: so all of them share it."""
+    import isotone.operations.checks.orders
+    import isotone.operations.permissions
+    import isotone.operations.transfers.jobs
     import isotone.storage.sqlite  # noqa: F401
+
+    action.import_all()
 
 
 def open_beside(
@@ -225,6 +240,8 @@ def check(
     descriptions of its tables are damaged, it checks what can be read. Raises `UsageError` if the file is missing or
     empty, and for a table that it does not have.
     """
+    from isotone.engine import file_check, integrity
+
     path = _file_behind(file)
     try:
         database = Database(_open_for_reading(path))
@@ -232,8 +249,11 @@ def check(
         with closing(_store_for_reading(path)) as store:
             problems = integrity.check_entries(store)
             if not store.trees() and not problems:
-                return Checked([], 0)  # it was created, and nothing has been written to it
-        return Checked([*problems, f"the tables of {fspath(file)} cannot be opened: {error}"], 0)
+                return file_check.Checked(
+                    [], 0
+                )  # it was created, and nothing has been written to it
+        told = f"the tables of {fspath(file)} cannot be opened: {error}"
+        return file_check.Checked([*problems, told], 0)
     with database, database._unbroken():
         return file_check.check(database.engine, tables=tables, processes=processes, watch=watch)
 
@@ -280,6 +300,8 @@ def compact(
 def _buckets(s3: str | PathLike[str] | S3) -> ObjectStore:
     """The buckets in a folder, or at an S3 endpoint."""
     if isinstance(s3, PathLike) or (isinstance(s3, str) and "://" not in s3):
+        from isotone.exchange.objects import Folder
+
         return Folder(s3)
     from isotone.backends import s3 as endpoints
     from isotone.exchange.s3 import S3Buckets
@@ -617,6 +639,8 @@ class Database(Native):
     def _start_transfers(self) -> None:
         if sys.is_finalizing():
             return
+        from isotone.operations.transfers.threads import TransferThreads
+
         with self._worker_lock:
             if self._transfers is None or not self._transfers.are_alive:
                 self._transfers = TransferThreads(self.engine.home)
@@ -664,6 +688,8 @@ class Database(Native):
         for each item the bytes that it sorts by, its JSON, and its size. A page has at most 2,000 items and some
         megabytes. A file's log grows until the block ends; a table in memory cannot be deleted before.
         """
+        from isotone.engine import frozen_reads
+
         engine = self.engine
         path = getattr(engine.home.store, "path", None)
         if path is None:
@@ -681,6 +707,8 @@ class Database(Native):
         The items must be in their order, and the table must have none of them, and nothing else that puts would change:
         no index, expiry, stream, point-in-time recovery or replica. Otherwise it raises `UsageError`.
         """
+        from isotone.engine import frozen_reads
+
         with self._unbroken(), self.engine.writing:
             frozen_reads.add(self.engine, table, entries)
 
@@ -689,6 +717,8 @@ class Database(Native):
 
         `progress` is called with a table's name and the number of items checked so far.
         """
+        from isotone.engine import integrity
+
         with self._unbroken():
             if self.engine.home is not self.engine:
                 return integrity.check(self.engine, progress)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import parse_qsl, urlencode
 
-from isotone.backends.interface import DYNAMODB, Capabilities
+from isotone.backends.capabilities import DYNAMODB, Capabilities
 from isotone.errors import UsageError
 
 _MINUTE: Final = 60.0

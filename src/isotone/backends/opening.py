@@ -17,6 +17,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict, Unpack, cast
 
 from isotone.backends import addresses
+from isotone.backends.capabilities import Capabilities
 from isotone.backends.engines import (
     ENGINES,
     EngineIdentity,
@@ -29,7 +30,6 @@ from isotone.backends.interface import (
     AsyncBackend,
     AsyncPlain,
     Backend,
-    Capabilities,
     InEventLoop,
     InThread,
     Native,

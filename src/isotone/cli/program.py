@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import importlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn, TextIO
 
@@ -148,6 +148,8 @@ class _CommandParser(argparse.ArgumentParser):
 
     def _near(self, message: str) -> str:
         """Suggests the option that an unknown one may stand for."""
+        from difflib import get_close_matches  # only a wrong command line pays for this import
+
         _, _, unknown = message.partition("unrecognized arguments: ")
         for word in unknown.split():
             near = get_close_matches(
@@ -179,9 +181,22 @@ def parser_of(name: str, *, inside_shell: bool = False) -> argparse.ArgumentPars
 
 def command_of(name: str) -> Command:
     """A command; imports its module."""
-    module = importlib.import_module(f"isotone.cli.{COMMANDS[name].module}")
+    with uncollected():
+        module = importlib.import_module(f"isotone.cli.{COMMANDS[name].module}")
     command: Command = module.DEFINITIONS[name]
     return command
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Collect no garbage in a block that imports: there is none, and looking for it takes a twentieth of a start."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _examples(text: str) -> str:
@@ -271,6 +286,8 @@ def print_error(sentence: str) -> None:
 
 
 def _unknown(name: str) -> int:
+    from difflib import get_close_matches
+
     near = get_close_matches(name, COMMANDS, n=1)
     hint = f"did you mean {near[0]}?" if near else "isotone --help lists all commands"
     print_error(f"there is no command {name!r}; {hint}")

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from isotone.backends.addresses import file_of
 from isotone.cli.database import MEMORY
-from isotone.cli.output import LiveLine
-from isotone.cli.program import Command, print_error
+from isotone.cli.program import Command, print_error, uncollected
 from isotone.cli.workbench import (
     HIGHEST_PORT,
     add_model,
@@ -354,7 +353,8 @@ def _lanes(arguments: argparse.Namespace) -> LaneKeeper | None:
 
 
 def _database(arguments: argparse.Namespace) -> Database:
-    from isotone.backends import embedded
+    with uncollected():
+        from isotone.backends import embedded
 
     settings = _settings(arguments)
     lag = settings.pop("replication_lag")
@@ -490,6 +490,7 @@ def _demo_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _demo(arguments: argparse.Namespace) -> int:
     from isotone.backends import embedded
+    from isotone.cli.output import LiveLine
     from isotone.demo import samples
     from isotone.demo.tour import Tour
     from isotone.demo.workload import load as workload

@@ -136,14 +136,16 @@ def _add(arguments: argparse.Namespace) -> None:
 
 def _check_actions(user: User) -> None:
     """Refuse options that allow nothing, and warn if a policy names unknown actions; IAM accepts those, too."""
-    from isotone.backends.embedded import PERMISSIONS
+    from isotone.backends.embedded import permissions
+
+    known = permissions()
 
     def is_unknown(pattern: str) -> bool:
         name = pattern.lower().removeprefix(_SERVICE)
-        return not any(fnmatchcase(each.lower(), name) for each in PERMISSIONS)
+        return not any(fnmatchcase(each.lower(), name) for each in known)
 
     for pattern in filter(is_unknown, user.actions or ()):
-        near = get_close_matches(pattern, PERMISSIONS, n=1)
+        near = get_close_matches(pattern, known, n=1)
         hint = f"did you mean {near[0]}?" if near else "write one such as GetItem or 'Batch*'"
         raise UsageError(f"--actions: DynamoDB has no action {pattern!r}; {hint}")
     named = (user.policy or {}).get("Statement", [])

@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import os
 import sys
-import webbrowser
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -161,6 +160,8 @@ def open_page(address: str) -> None:
         os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     ):
         return
+    import webbrowser  # a server without a browser starts sooner
+
     with contextlib.suppress(webbrowser.Error):
         webbrowser.open(address)
 

@@ -45,10 +45,10 @@ else:
 
 # Of operations/account.py
 
-class DescribeLimitsInput(TypedDict, total=False):
+class DescribeEndpointsInput(TypedDict, total=False):
     pass
 
-class DescribeEndpointsInput(TypedDict, total=False):
+class DescribeLimitsInput(TypedDict, total=False):
     pass
 
 # Of operations/backups.py
@@ -57,10 +57,10 @@ class CreateBackupInput(TypedDict, total=False):
     TableName: Required[Text1]
     BackupName: Required[Text3]
 
-class DescribeBackupInput(TypedDict, total=False):
+class DeleteBackupInput(TypedDict, total=False):
     BackupArn: Required[Text37]
 
-class DeleteBackupInput(TypedDict, total=False):
+class DescribeBackupInput(TypedDict, total=False):
     BackupArn: Required[Text37]
 
 class KeySchemaElement(TypedDict, total=False):
@@ -168,6 +168,13 @@ class BatchWriteItemInput(TypedDict, total=False):
 class CancelBulkOperationInput(TypedDict, total=False):
     BulkOperationArn: Required[Text37]
 
+class DescribeBulkOperationInput(TypedDict, total=False):
+    BulkOperationArn: Required[Text37]
+
+class ListBulkOperationsInput(TypedDict, total=False):
+    MaxResults: Int1
+    NextToken: Text1
+
 class InputS3Configuration(TypedDict, total=False):
     S3BucketOwner: str
     S3Bucket: Required[str]
@@ -191,20 +198,7 @@ class StartBulkPutItemsInput(TypedDict, total=False):
     MaxWriteRequestUnits: Int1024
     PerformanceTier: str
 
-class DescribeBulkOperationInput(TypedDict, total=False):
-    BulkOperationArn: Required[Text37]
-
-class ListBulkOperationsInput(TypedDict, total=False):
-    MaxResults: Int1
-    NextToken: Text1
-
 # Of operations/contributor_insights.py
-
-class UpdateContributorInsightsInput(TypedDict, total=False):
-    TableName: Required[Text1]
-    IndexName: Text3
-    ContributorInsightsAction: Required[str]
-    ContributorInsightsMode: str
 
 class DescribeContributorInsightsInput(TypedDict, total=False):
     TableName: Required[Text1]
@@ -214,6 +208,12 @@ class ListContributorInsightsInput(TypedDict, total=False):
     TableName: Text1
     NextToken: str
     MaxResults: int
+
+class UpdateContributorInsightsInput(TypedDict, total=False):
+    TableName: Required[Text1]
+    IndexName: Text3
+    ContributorInsightsAction: Required[str]
+    ContributorInsightsMode: str
 
 # Of operations/expiry.py
 
@@ -229,6 +229,9 @@ class UpdateTimeToLiveInput(TypedDict, total=False):
     TimeToLiveSpecification: Required[TimeToLiveSpecification]
 
 # Of operations/exports.py
+
+class DescribeExportInput(TypedDict, total=False):
+    ExportArn: Required[Text37]
 
 class IncrementalExportSpecification(TypedDict, total=False):
     ExportFromTime: datetime
@@ -256,9 +259,6 @@ class ExportTableToPointInTimeInput(TypedDict, total=False):
     IncrementalExportSpecification: IncrementalExportSpecification
     FilterSpecification: FilterSpecification
 
-class DescribeExportInput(TypedDict, total=False):
-    ExportArn: Required[Text37]
-
 class ListExportsInput(TypedDict, total=False):
     TableArn: Text1
     MaxResults: Int1
@@ -273,6 +273,9 @@ class CreateGlobalTableInput(TypedDict, total=False):
     GlobalTableName: Required[Text3]
     ReplicationGroup: Required[Sequence[Replica]]
 
+class DescribeGlobalTableInput(TypedDict, total=False):
+    GlobalTableName: Required[Text3]
+
 class RegionAction(TypedDict, total=False):
     RegionName: Required[str]
 
@@ -284,15 +287,15 @@ class UpdateGlobalTableInput(TypedDict, total=False):
     GlobalTableName: Required[Text3]
     ReplicaUpdates: Required[Sequence[ReplicaUpdate]]
 
-class DescribeGlobalTableInput(TypedDict, total=False):
-    GlobalTableName: Required[Text3]
-
 class ListGlobalTablesInput(TypedDict, total=False):
     ExclusiveStartGlobalTableName: Text3
     Limit: Int1
     RegionName: str
 
 # Of operations/imports.py
+
+class DescribeImportInput(TypedDict, total=False):
+    ImportArn: Required[Text37]
 
 class S3BucketSource(TypedDict, total=False):
     S3BucketOwner: str
@@ -329,9 +332,6 @@ class ImportTableInput(TypedDict, total=False):
     InputCompressionType: str
     TableCreationParameters: Required[TableCreationParameters]
 
-class DescribeImportInput(TypedDict, total=False):
-    ImportArn: Required[Text37]
-
 class ListImportsInput(TypedDict, total=False):
     TableArn: Text1
     PageSize: Int1
@@ -345,19 +345,6 @@ class ExpectedAttributeValue(TypedDict, total=False):
     ComparisonOperator: str
     AttributeValueList: Sequence[AttributeValue]
 
-class PutItemInput(TypedDict, total=False):
-    TableName: Required[Text1]
-    Item: Required[AttributeMap]
-    Expected: Mapping[str, ExpectedAttributeValue]
-    ReturnValues: str
-    ReturnConsumedCapacity: str
-    ReturnItemCollectionMetrics: str
-    ConditionalOperator: str
-    ConditionExpression: str
-    ExpressionAttributeNames: Mapping[str, str]
-    ExpressionAttributeValues: AttributeMap
-    ReturnValuesOnConditionCheckFailure: str
-
 class DeleteItemInput(TypedDict, total=False):
     TableName: Required[Text1]
     Key: Required[AttributeMap]
@@ -366,6 +353,28 @@ class DeleteItemInput(TypedDict, total=False):
     ReturnValues: str
     ReturnConsumedCapacity: str
     ReturnItemCollectionMetrics: str
+    ConditionExpression: str
+    ExpressionAttributeNames: Mapping[str, str]
+    ExpressionAttributeValues: AttributeMap
+    ReturnValuesOnConditionCheckFailure: str
+
+class GetItemInput(TypedDict, total=False):
+    TableName: Required[Text1]
+    Key: Required[AttributeMap]
+    AttributesToGet: NonEmpty[str]
+    ConsistentRead: bool
+    ReturnConsumedCapacity: str
+    ProjectionExpression: str
+    ExpressionAttributeNames: Mapping[str, str]
+
+class PutItemInput(TypedDict, total=False):
+    TableName: Required[Text1]
+    Item: Required[AttributeMap]
+    Expected: Mapping[str, ExpectedAttributeValue]
+    ReturnValues: str
+    ReturnConsumedCapacity: str
+    ReturnItemCollectionMetrics: str
+    ConditionalOperator: str
     ConditionExpression: str
     ExpressionAttributeNames: Mapping[str, str]
     ExpressionAttributeValues: AttributeMap
@@ -390,26 +399,20 @@ class UpdateItemInput(TypedDict, total=False):
     ExpressionAttributeValues: AttributeMap
     ReturnValuesOnConditionCheckFailure: str
 
-class GetItemInput(TypedDict, total=False):
-    TableName: Required[Text1]
-    Key: Required[AttributeMap]
-    AttributesToGet: NonEmpty[str]
-    ConsistentRead: bool
-    ReturnConsumedCapacity: str
-    ProjectionExpression: str
-    ExpressionAttributeNames: Mapping[str, str]
-
 # Of operations/kinesis_destinations.py
+
+class DescribeKinesisStreamingDestinationInput(TypedDict, total=False):
+    TableName: Required[Text1]
 
 class EnableKinesisStreamingConfiguration(TypedDict, total=False):
     ApproximateCreationDateTimePrecision: str
 
-class EnableKinesisStreamingDestinationInput(TypedDict, total=False):
+class DisableKinesisStreamingDestinationInput(TypedDict, total=False):
     TableName: Required[Text1]
     StreamArn: Required[Text37]
     EnableKinesisStreamingConfiguration: EnableKinesisStreamingConfiguration
 
-class DisableKinesisStreamingDestinationInput(TypedDict, total=False):
+class EnableKinesisStreamingDestinationInput(TypedDict, total=False):
     TableName: Required[Text1]
     StreamArn: Required[Text37]
     EnableKinesisStreamingConfiguration: EnableKinesisStreamingConfiguration
@@ -421,9 +424,6 @@ class UpdateKinesisStreamingDestinationInput(TypedDict, total=False):
     TableName: Required[Text1]
     StreamArn: Required[Text37]
     UpdateKinesisStreamingConfiguration: UpdateKinesisStreamingConfiguration
-
-class DescribeKinesisStreamingDestinationInput(TypedDict, total=False):
-    TableName: Required[Text1]
 
 # Of operations/query_and_scan.py
 
@@ -470,14 +470,6 @@ class ScanInput(TypedDict, total=False):
 
 # Of operations/recovery.py
 
-class PointInTimeRecoverySpecification(TypedDict, total=False):
-    PointInTimeRecoveryEnabled: Required[bool]
-    RecoveryPeriodInDays: Int1
-
-class UpdateContinuousBackupsInput(TypedDict, total=False):
-    TableName: Required[Text1]
-    PointInTimeRecoverySpecification: Required[PointInTimeRecoverySpecification]
-
 class DescribeContinuousBackupsInput(TypedDict, total=False):
     TableName: Required[Text1]
 
@@ -495,7 +487,18 @@ class RestoreTableToPointInTimeInput(TypedDict, total=False):
     SSESpecificationOverride: SSESpecification
     VectorIndexOverride: Sequence[VectorIndex]
 
+class PointInTimeRecoverySpecification(TypedDict, total=False):
+    PointInTimeRecoveryEnabled: Required[bool]
+    RecoveryPeriodInDays: Int1
+
+class UpdateContinuousBackupsInput(TypedDict, total=False):
+    TableName: Required[Text1]
+    PointInTimeRecoverySpecification: Required[PointInTimeRecoverySpecification]
+
 # Of operations/replica_settings.py
+
+class DescribeGlobalTableSettingsInput(TypedDict, total=False):
+    GlobalTableName: Required[Text3]
 
 class DescribeTableReplicaAutoScalingInput(TypedDict, total=False):
     TableName: Required[Text1]
@@ -516,28 +519,6 @@ class AutoScalingSettingsUpdate(TypedDict, total=False):
     AutoScalingDisabled: bool
     AutoScalingRoleArn: Text1
     ScalingPolicyUpdate: AutoScalingPolicyUpdate
-
-class GlobalSecondaryIndexAutoScalingUpdate(TypedDict, total=False):
-    IndexName: Text3
-    ProvisionedWriteCapacityAutoScalingUpdate: AutoScalingSettingsUpdate
-
-class ReplicaGlobalSecondaryIndexAutoScalingUpdate(TypedDict, total=False):
-    IndexName: Text3
-    ProvisionedReadCapacityAutoScalingUpdate: AutoScalingSettingsUpdate
-
-class ReplicaAutoScalingUpdate(TypedDict, total=False):
-    RegionName: Required[str]
-    ReplicaGlobalSecondaryIndexUpdates: Sequence[ReplicaGlobalSecondaryIndexAutoScalingUpdate]
-    ReplicaProvisionedReadCapacityAutoScalingUpdate: AutoScalingSettingsUpdate
-
-class UpdateTableReplicaAutoScalingInput(TypedDict, total=False):
-    GlobalSecondaryIndexUpdates: NonEmpty[GlobalSecondaryIndexAutoScalingUpdate]
-    TableName: Required[Text1]
-    ProvisionedWriteCapacityAutoScalingUpdate: AutoScalingSettingsUpdate
-    ReplicaUpdates: NonEmpty[ReplicaAutoScalingUpdate]
-
-class DescribeGlobalTableSettingsInput(TypedDict, total=False):
-    GlobalTableName: Required[Text3]
 
 class GlobalTableGlobalSecondaryIndexSettingsUpdate(TypedDict, total=False):
     IndexName: Required[Text3]
@@ -564,7 +545,33 @@ class UpdateGlobalTableSettingsInput(TypedDict, total=False):
     GlobalTableGlobalSecondaryIndexSettingsUpdate: NonEmpty[GlobalTableGlobalSecondaryIndexSettingsUpdate]
     ReplicaSettingsUpdate: NonEmpty[ReplicaSettingsUpdate]
 
+class GlobalSecondaryIndexAutoScalingUpdate(TypedDict, total=False):
+    IndexName: Text3
+    ProvisionedWriteCapacityAutoScalingUpdate: AutoScalingSettingsUpdate
+
+class ReplicaGlobalSecondaryIndexAutoScalingUpdate(TypedDict, total=False):
+    IndexName: Text3
+    ProvisionedReadCapacityAutoScalingUpdate: AutoScalingSettingsUpdate
+
+class ReplicaAutoScalingUpdate(TypedDict, total=False):
+    RegionName: Required[str]
+    ReplicaGlobalSecondaryIndexUpdates: Sequence[ReplicaGlobalSecondaryIndexAutoScalingUpdate]
+    ReplicaProvisionedReadCapacityAutoScalingUpdate: AutoScalingSettingsUpdate
+
+class UpdateTableReplicaAutoScalingInput(TypedDict, total=False):
+    GlobalSecondaryIndexUpdates: NonEmpty[GlobalSecondaryIndexAutoScalingUpdate]
+    TableName: Required[Text1]
+    ProvisionedWriteCapacityAutoScalingUpdate: AutoScalingSettingsUpdate
+    ReplicaUpdates: NonEmpty[ReplicaAutoScalingUpdate]
+
 # Of operations/resource_policies.py
+
+class DeleteResourcePolicyInput(TypedDict, total=False):
+    ResourceArn: Required[Text1]
+    ExpectedRevisionId: Text1
+
+class GetResourcePolicyInput(TypedDict, total=False):
+    ResourceArn: Required[Text1]
 
 class PutResourcePolicyInput(TypedDict, total=False):
     ResourceArn: Required[Text1]
@@ -572,23 +579,7 @@ class PutResourcePolicyInput(TypedDict, total=False):
     ExpectedRevisionId: Text1
     ConfirmRemoveSelfResourceAccess: bool
 
-class GetResourcePolicyInput(TypedDict, total=False):
-    ResourceArn: Required[Text1]
-
-class DeleteResourcePolicyInput(TypedDict, total=False):
-    ResourceArn: Required[Text1]
-    ExpectedRevisionId: Text1
-
 # Of operations/statements.py
-
-class ExecuteStatementInput(TypedDict, total=False):
-    Statement: Required[Text1]
-    Parameters: NonEmpty[AttributeValue]
-    ConsistentRead: bool
-    NextToken: Text1
-    ReturnConsumedCapacity: str
-    Limit: Int1
-    ReturnValuesOnConditionCheckFailure: str
 
 class BatchStatementRequest(TypedDict, total=False):
     Statement: Required[Text1]
@@ -599,6 +590,15 @@ class BatchStatementRequest(TypedDict, total=False):
 class BatchExecuteStatementInput(TypedDict, total=False):
     Statements: Required[NonEmpty[BatchStatementRequest]]
     ReturnConsumedCapacity: str
+
+class ExecuteStatementInput(TypedDict, total=False):
+    Statement: Required[Text1]
+    Parameters: NonEmpty[AttributeValue]
+    ConsistentRead: bool
+    NextToken: Text1
+    ReturnConsumedCapacity: str
+    Limit: Int1
+    ReturnValuesOnConditionCheckFailure: str
 
 class ParameterizedStatement(TypedDict, total=False):
     Statement: Required[Text1]
@@ -611,11 +611,6 @@ class ExecuteTransactionInput(TypedDict, total=False):
     ReturnConsumedCapacity: str
 
 # Of operations/streams.py
-
-class ListStreamsInput(TypedDict, total=False):
-    TableName: Text3
-    Limit: Int1
-    ExclusiveStartStreamArn: Text37
 
 class ShardFilter(TypedDict, total=False):
     Type: str
@@ -631,12 +626,23 @@ class GetRecordsInput(TypedDict, total=False):
     ShardIterator: Required[Text1]
     Limit: Int1
 
+class ListStreamsInput(TypedDict, total=False):
+    TableName: Text3
+    Limit: Int1
+    ExclusiveStartStreamArn: Text37
+
 class GetShardIteratorInput(TypedDict, total=False):
     StreamArn: Required[Text37]
     ShardId: Required[Text28]
     ShardIteratorType: Required[str]
     SequenceNumber: Text21
     Timestamp: datetime
+
+# Of operations/table_names.py
+
+class ListTablesInput(TypedDict, total=False):
+    ExclusiveStartTableName: Text3
+    Limit: Int1
 
 # Of operations/table_requests.py
 
@@ -666,10 +672,10 @@ class CreateTableInput(TypedDict, total=False):
     OnDemandThroughput: OnDemandThroughput
     VectorIndexes: Sequence[VectorIndex]
 
-class DescribeTableInput(TypedDict, total=False):
+class DeleteTableInput(TypedDict, total=False):
     TableName: Required[Text1]
 
-class DeleteTableInput(TypedDict, total=False):
+class DescribeTableInput(TypedDict, total=False):
     TableName: Required[Text1]
 
 class UpdateGlobalSecondaryIndexAction(TypedDict, total=False):
@@ -759,11 +765,11 @@ class UpdateTableInput(TypedDict, total=False):
     WarmThroughput: WarmThroughput
     VectorIndexUpdates: Sequence[VectorIndexUpdate]
 
-class ListTablesInput(TypedDict, total=False):
-    ExclusiveStartTableName: Text3
-    Limit: Int1
-
 # Of operations/tags.py
+
+class ListTagsOfResourceInput(TypedDict, total=False):
+    ResourceArn: Required[Text1]
+    NextToken: str
 
 class TagResourceInput(TypedDict, total=False):
     ResourceArn: Required[Text1]
@@ -772,10 +778,6 @@ class TagResourceInput(TypedDict, total=False):
 class UntagResourceInput(TypedDict, total=False):
     ResourceArn: Required[Text1]
     TagKeys: Required[Sequence[Text1]]
-
-class ListTagsOfResourceInput(TypedDict, total=False):
-    ResourceArn: Required[Text1]
-    NextToken: str
 
 # Of operations/transactions.py
 

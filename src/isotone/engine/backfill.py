@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -226,7 +225,7 @@ def _name(engine: Engine) -> str:
     with engine.lock:
         name = _names.get(engine)
         if name is None:
-            name = _names[engine] = secrets.token_hex(8)
+            name = _names[engine] = os.urandom(8).hex()
             engine.at_close.callback(_leave, engine, name)
         return name
 

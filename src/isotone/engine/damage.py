@@ -6,7 +6,6 @@ catalog, if it is readable, tells here what they mean.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
@@ -87,6 +86,8 @@ def describe(role: Role | None, path: str, tree: str, key: bytes | None) -> Dama
         text = role.text
     else:
         item = None if key is None else item_key(role, key)
+        import json  # a start without damage does not pay for it
+
         shown = "(its key cannot be read)" if item is None else json.dumps(item, ensure_ascii=False)
         text = role.text.replace("{item}", shown)
     where = f"{path}: " if path else ""

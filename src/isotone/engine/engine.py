@@ -38,12 +38,12 @@ from isotone.errors import (
     StorageCorrupt,
     ValidationException,
 )
-from isotone.exchange.objects import ObjectStore
 from isotone.storage.interface import NoSuchTree, OrderedStore
 from isotone.storage.prefixed import PrefixedStore
 
 if TYPE_CHECKING:
     from isotone.engine.stream_lag import Watched
+    from isotone.exchange.objects import ObjectStore
 
 PROGRESS = "progress"  # the position of each backfill
 TOKENS = "tokens"  # tokens of answered transactions

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Final
 
@@ -36,10 +35,17 @@ def health(engine: Engine) -> str:
     path = _path(engine)
     if path is None:
         return ""
-    room = shutil.disk_usage(path.absolute().parent).free
+    room = _free(path)
     if room < _LEAST_ROOM:
         return f"the disk has {room >> 20} MB left"
     return ""
+
+
+def _free(path: Path) -> int:
+    """The free bytes of the disk that has a file."""
+    import shutil  # not at the top, because it loads three compressors, and a program may never ask for this
+
+    return shutil.disk_usage(path.absolute().parent).free
 
 
 def gauges(engine: Engine) -> dict[str, float]:
@@ -55,7 +61,7 @@ def gauges(engine: Engine) -> dict[str, float]:
     if path is not None:
         found["isotone_file_bytes"] = _size(path)
         found["isotone_wal_bytes"] = _size(path.with_name(path.name + _LOG))
-        found["isotone_disk_free_bytes"] = float(shutil.disk_usage(path.absolute().parent).free)
+        found["isotone_disk_free_bytes"] = float(_free(path))
     return found
 
 

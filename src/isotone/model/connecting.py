@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, Final, Unpack, cast
 
 from isotone.backends import opening
+from isotone.backends.capabilities import DYNAMODB, Capabilities
 from isotone.backends.engines import ENGINES, EngineIdentity, capabilities_of
-from isotone.backends.interface import DYNAMODB, Capabilities, InEventLoop
+from isotone.backends.interface import InEventLoop
 from isotone.backends.opening import MEMORY, Opened, OpenedAsync, Target
 from isotone.clock import Clock, SystemClock
 from isotone.errors import UsageError

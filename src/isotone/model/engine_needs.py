@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
+from isotone.backends.capabilities import Capabilities
 from isotone.backends.engines import EngineIdentity
-from isotone.backends.interface import Capabilities
 from isotone.errors import Unsupported
 from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.table import IndexLayout, Table

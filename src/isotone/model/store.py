@@ -17,8 +17,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Self, TypeVar
 
+from isotone.backends.capabilities import DYNAMODB, Capabilities
 from isotone.backends.engines import EngineIdentity
-from isotone.backends.interface import DYNAMODB, AsyncBackend, Backend, Capabilities
+from isotone.backends.interface import AsyncBackend, Backend
 from isotone.clock import Clock
 from isotone.model.operation import Awaits, Composes, Waits
 from isotone.model.reading import parallel_scan

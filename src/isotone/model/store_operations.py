@@ -12,8 +12,9 @@ from os import PathLike
 from typing import Any, Final, Literal, Never, SupportsFloat, TypeVar, overload
 
 from isotone import limits
+from isotone.backends.capabilities import Capabilities
 from isotone.backends.engines import EngineIdentity
-from isotone.backends.interface import Capabilities, Request
+from isotone.backends.interface import Request
 from isotone.clock import Clock
 from isotone.errors import NotFound, UsageError
 from isotone.model import bulk, migration, rewriting, table_admin, undo_log, verification

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
+from isotone.backends.capabilities import Capabilities
 from isotone.backends.engines import EngineIdentity
-from isotone.backends.interface import Capabilities
 from isotone.errors import (
     ResourceInUseException,
     ResourceNotFoundException,

@@ -28,8 +28,9 @@ import msgspec
 
 from isotone.backends import opening
 from isotone.backends.addresses import file_of
+from isotone.backends.capabilities import Capabilities
 from isotone.backends.engines import ENGINES
-from isotone.backends.interface import Backend, Capabilities
+from isotone.backends.interface import Backend
 from isotone.backends.opening import Target
 from isotone.errors import StorageError, Unsupported, UsageError
 from isotone.moving.comparing import TableDifference, compare_table

@@ -23,7 +23,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from isotone.backends.addresses import file_of
-from isotone.backends.interface import Backend, Capabilities
+from isotone.backends.capabilities import Capabilities
+from isotone.backends.interface import Backend
 from isotone.backends.opening import Target, engine_of
 from isotone.errors import ApiError, UsageError
 from isotone.moving.bad_rows import BadRows

@@ -18,7 +18,8 @@ from typing import Any, Final
 
 import msgspec
 
-from isotone.backends.interface import Backend, Capabilities, Response
+from isotone.backends.capabilities import Capabilities
+from isotone.backends.interface import Backend, Response
 from isotone.errors import (
     AccessDeniedException,
     ApiError,

@@ -1,8 +1,13 @@
-"""The registry of API actions: maps names such as PutItem to the functions that execute them."""
+"""The registry of API actions: maps names such as PutItem to the functions that execute them.
+
+`ACTIONS` has all of them from the start, but the module of an action is imported only when the action is first used: most
+programs use few of them, and a server should answer soon after it was started.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from inspect import get_annotations
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
@@ -27,41 +32,111 @@ class ActionRule(msgspec.Struct, frozen=True):
 Rules: TypeAlias = tuple[ActionRule, ...]
 
 
-class Action(msgspec.Struct, frozen=True):
+class Action:
     """One action: the structure of its request, and the function that executes it.
-
-    `grouped` actions are small writes: a server collects waiting ones and commits them together. `starts_work` actions
-    may create background work: an index to fill, items that expire, a stream.
 
     `before` are the rules on a request alone, `within` those that need the tables; `run` checks them in this order,
     which `checks.orders` reports. Actions on items have no rules: their `run` finds faults in any order.
     """
 
-    name: str
+    __slots__ = ("before", "module", "name", "request", "run", "within")
+
     request: type[ApiStructure]
     run: Callable[[Engine, Any], Answer]
-    grouped: bool
-    starts_work: bool
-    before: Rules = ()
-    within: Rules = ()
+    before: Rules
+    within: Rules
+
+    def __init__(self, name: str, module: str) -> None:
+        self.name: str = name
+        self.module: str = module
+
+    def __getattr__(self, attribute: str) -> Any:
+        """Import the module, and set the attributes that are unset until then; Python calls this for these."""
+        import_module(f"{__package__}.{self.module}")  # waits for a thread that is importing it
+        self.request, self.run, self.before, self.within = _declared[self.name]
+        return object.__getattribute__(self, attribute)
 
 
 NO_BODY: Final[Answer] = cast(Answer, msgspec.Raw(b""))
 """The response of an action without a response body (not even `{}`)."""
 
-ACTIONS: Final[dict[str, Action]] = {}
+_MODULES: Final = {
+    "account": ("DescribeEndpoints", "DescribeLimits"),
+    "backups": (
+        *("CreateBackup", "DeleteBackup", "DescribeBackup", "ListBackups"),
+        "RestoreTableFromBackup",
+    ),
+    "batches": ("BatchGetItem", "BatchWriteItem"),
+    "contributor_insights": (
+        *("DescribeContributorInsights", "ListContributorInsights", "UpdateContributorInsights"),
+    ),
+    "expiry": ("DescribeTimeToLive", "UpdateTimeToLive"),
+    "global_tables": (
+        *("CreateGlobalTable", "DescribeGlobalTable", "ListGlobalTables", "UpdateGlobalTable"),
+    ),
+    "items": ("DeleteItem", "GetItem", "PutItem", "UpdateItem"),
+    "kinesis_destinations": (
+        *("DescribeKinesisStreamingDestination", "DisableKinesisStreamingDestination"),
+        *("EnableKinesisStreamingDestination", "UpdateKinesisStreamingDestination"),
+    ),
+    "query_and_scan": ("Query", "Scan"),
+    "recovery": (
+        *("DescribeContinuousBackups", "RestoreTableToPointInTime", "UpdateContinuousBackups"),
+    ),
+    "replica_settings": (
+        *("DescribeGlobalTableSettings", "DescribeTableReplicaAutoScaling"),
+        *("UpdateGlobalTableSettings", "UpdateTableReplicaAutoScaling"),
+    ),
+    "resource_policies": ("DeleteResourcePolicy", "GetResourcePolicy", "PutResourcePolicy"),
+    "statements": ("BatchExecuteStatement", "ExecuteStatement", "ExecuteTransaction"),
+    "streams": ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"),
+    "table_names": ("ListTables",),
+    "tables": ("CreateTable", "DeleteTable", "DescribeTable", "UpdateTable"),
+    "tags": ("ListTagsOfResource", "TagResource", "UntagResource"),
+    "transactions": ("TransactGetItems", "TransactWriteItems"),
+    "transfers.bulk_puts": (
+        *("CancelBulkOperation", "DescribeBulkOperation", "ListBulkOperations"),
+        "StartBulkPutItems",
+    ),
+    "transfers.exports": ("DescribeExport", "ExportTableToPointInTime", "ListExports"),
+    "transfers.imports": ("DescribeImport", "ImportTable", "ListImports"),
+    "vector_search": ("SearchVectors",),
+}
+
+ACTIONS: Final = {
+    name: Action(name, module) for module, names in _MODULES.items() for name in names
+}
+
+_declared: Final[dict[str, tuple[type[ApiStructure], Callable[..., Answer], Rules, Rules]]] = {}
+"""The attributes of the actions in imported modules."""
+
+GROUPED: Final = frozenset(
+    {
+        *("BatchExecuteStatement", "BatchWriteItem", "DeleteItem", "ExecuteStatement"),
+        *("ExecuteTransaction", "PutItem", "TransactWriteItems", "UpdateItem"),
+    }
+)
+"""Small writes: a server collects the waiting ones, and commits them together."""
+
+STARTS_WORK: Final = frozenset(
+    {
+        *("CancelBulkOperation", "CreateBackup", "CreateGlobalTable", "CreateTable", "DeleteTable"),
+        *("ExportTableToPointInTime", "ImportTable", "RestoreTableFromBackup"),
+        *("RestoreTableToPointInTime", "StartBulkPutItems", "UpdateContinuousBackups"),
+        *("UpdateGlobalTable", "UpdateTable", "UpdateTimeToLive"),
+    }
+)
+"""The actions that may create background work: an index to fill, items that expire, a stream."""
 
 
 def action(
     name: str,
     *,
-    grouped: bool = False,
-    starts_work: bool = False,
     before: Rules = (),
     reading: Rules = (),
     writing: Rules = (),
 ) -> Callable[[Run], Run]:
-    """Register the decorated function as an action. The annotation of its `request` is the request structure.
+    """Make the decorated function the one of an action. The annotation of its `request` is the request structure.
 
     The function runs after the rules: those `before` on the request, then those on the engine and the request, in a
     transaction for `reading` or `writing` that the function shares.
@@ -71,10 +146,16 @@ def action(
         request = get_annotations(run, eval_str=True)["request"]
         within = (*reading, *writing)
         checked = _after(before, within, bool(writing), run) if before or within else run
-        ACTIONS[name] = Action(name, request, checked, grouped, starts_work, before, within)
+        _declared[name] = request, checked, before, within
         return run
 
     return register
+
+
+def import_all() -> None:
+    """Import the modules of all actions, before a process is forked that will use them: so all processes share them."""
+    for module in _MODULES:
+        import_module(f"{__package__}.{module}")
 
 
 def _after(before: Rules, within: Rules, writes: bool, run: Run) -> Run:

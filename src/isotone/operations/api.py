@@ -1,6 +1,9 @@
 """Dispatches requests to actions (`Api.send`), and commits small writes in groups (`send_many`).
 
 `send` takes and returns JSON, `send_many` a group of requests in one transaction, `execute` plain dicts.
+
+What only some requests need (the order of faults, permissions, exports and imports) is imported where it is used,
+because a server should answer soon after it was started.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
@@ -26,42 +29,16 @@ from isotone.errors import (
     UnknownOperationException,
     ValidationException,
 )
-from isotone.operations import (  # noqa: F401 - each registers its actions
-    account,
-    backups,
-    batches,
-    contributor_insights,
-    expiry,
-    global_tables,
-    items,
-    kinesis_destinations,
-    query_and_scan,
-    recovery,
-    replica_settings,
-    resource_policies,
-    statements,
-    streams,
-    tables,
-    tags,
-    transactions,
-    vector_search,
-)
-from isotone.operations.action import ACTIONS, Action
-from isotone.operations.checks.first_fault import first_fault
-from isotone.operations.checks.orders import order_of
+from isotone.operations.action import ACTIONS, GROUPED, Action
 from isotone.operations.item_responses import JsonItems, encode_plain, encode_response
 from isotone.operations.long_requests import is_long, this_thread
 from isotone.operations.long_writes import EvaluateFirst, evaluating_first
-from isotone.operations.permissions import RequiredPermission, accesses, has_policies
 from isotone.operations.request_decoding import convert, decode
 from isotone.operations.served_queries import COUNTED, MAY_BE_EXPENSIVE, ServedQueries
-from isotone.operations.transfers import (  # noqa: F401 - each registers its actions
-    bulk_puts,
-    exports,
-    imports,
-    jobs,
-)
 from isotone.values.plain_json import plain
+
+if TYPE_CHECKING:
+    from isotone.operations.permissions import RequiredPermission
 
 log: logging.Logger = logging.getLogger("isotone")
 
@@ -73,14 +50,12 @@ _EXPLAINED: Final = (*_IN_ORDER, SerializationException)
 _OF_STATEMENTS: Final = frozenset(
     ["ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"]
 )
+_OF_STREAMS: Final = frozenset({"DescribeStream", "GetRecords", "GetShardIterator"})
 # An action accepts statements of only one kind, so the first one decides. A SELECT spelled with other escapes counts as
 # a write.
 _SELECT: Final = re.compile(rb'"Statement"\s*:\s*"(?:\s|\\[nrt])*select\b', re.IGNORECASE)
 Answered: TypeAlias = bytes | Exception
 """The result of one of several requests: its response, or what `send` would raise."""
-
-GROUPED: Final = frozenset(name for name, action in ACTIONS.items() if action.grouped)
-"""The actions whose requests may be committed together with others."""
 
 READS: Final = frozenset(
     name
@@ -91,9 +66,6 @@ READS: Final = frozenset(
     and name != "GetRecords"  # what was read of a stream is noted where it is read
 )
 """The actions that change nothing, and so may be executed by any process that has the file open."""
-
-STARTS_WORK: Final = frozenset(name for name, action in ACTIONS.items() if action.starts_work)
-"""The actions that may create background work."""
 
 
 class Api:
@@ -178,6 +150,8 @@ class Api:
 
     def accesses(self, operation: str, body: bytes) -> list[RequiredPermission]:
         """The permissions that a request needs. Raises the service's error for a malformed request."""
+        from isotone.operations.permissions import accesses
+
         action = ACTIONS.get(operation)
         if action is None:
             raise UnknownOperationException
@@ -188,7 +162,10 @@ class Api:
 
     def has_policies(self, operation: str) -> bool:
         """Whether a resource policy may forbid a request."""
-        return has_policies(self.engine, operation)
+        if operation in _OF_STREAMS:
+            return True
+        with self.engine.reading_beside as engine:
+            return engine.catalog.has_policies
 
     def is_grouped(self, operation: str, body: bytes) -> bool:
         """Whether a request is a small write that should be committed together with others."""
@@ -257,12 +234,20 @@ class Api:
 
     def transfer(self) -> float:
         """Do a slice of each export and import, which may wait for a network; otherwise like `maintain`."""
+        if self.engine.objects is None:
+            return maintenance.IDLE_INTERVAL
+        from isotone.operations.transfers import jobs
+
         regions = list(self.engine.home.regions.values())
         return 0.0 if sum(jobs.step(each) for each in regions) else maintenance.IDLE_INTERVAL
 
     @property
     def can_transfer(self) -> bool:
         """Whether there is an export or import that this process can continue."""
+        if self.engine.objects is None:
+            return False
+        from isotone.operations.transfers import jobs
+
         return any(map(jobs.pending, list(self.engine.home.regions.values())))
 
     def finish_maintenance(self) -> None:
@@ -285,6 +270,9 @@ def _reported(
     engine: Engine, action: Action, request: bytes | Mapping[str, Any], error: ApiError
 ) -> ApiError:
     """The error that the service would report for a request whose action raised `error`."""
+    from isotone.operations.checks.first_fault import first_fault
+    from isotone.operations.checks.orders import order_of
+
     first = first_fault(engine, action.name, action.request, request, order_of(action.name))
     return error if first is None else first
 

@@ -108,7 +108,6 @@ def _table(engine: Engine, request: CreateBackup) -> StoredTable:
 
 @action(
     "CreateBackup",
-    starts_work=True,
     writing=(ActionRule("no such table, or one that is being created", _table),),
 )
 def create_backup(engine: Engine, request: CreateBackup) -> Answer:
@@ -181,7 +180,6 @@ def delete_backup(engine: Engine, request: DeleteBackup) -> Answer:
 
 @action(
     "RestoreTableFromBackup",
-    starts_work=True,
     before=(OVERRIDES_FIT,),
     writing=(_BACKUP, _COMPLETE, *TARGET_IS_FREE),
 )

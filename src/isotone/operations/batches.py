@@ -182,7 +182,7 @@ def _unprocessed(entry: KeysAndAttributes, first: int) -> dict[str, Any]:
     return {name: value for name, value in left.items() if value is not None}
 
 
-@action("BatchWriteItem", grouped=True)
+@action("BatchWriteItem")
 def batch_write_item(engine: Engine, request: BatchWriteItem) -> Answer:
     """Put and delete items of several tables.
 

@@ -70,7 +70,6 @@ def _check_time_to_live(engine: Engine, request: UpdateTimeToLive) -> None:
 
 @action(
     "UpdateTimeToLive",
-    starts_work=True,
     writing=(
         TABLE_CHANGES,
         ActionRule(

@@ -113,7 +113,6 @@ _UNFIT: Final = "each region in turn: a table that is not empty, without such a 
 
 @action(
     "CreateGlobalTable",
-    starts_work=True,
     before=(ActionRule("no region, or one twice", _check_regions),),
     writing=(
         ActionRule("a region without the table", _members),
@@ -187,7 +186,6 @@ GROUP_EXISTS: Final = ActionRule(
 
 @action(
     "UpdateGlobalTable",
-    starts_work=True,
     before=(ActionRule("no update", _check_updates),),
     writing=(
         GROUP_EXISTS,

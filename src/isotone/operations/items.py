@@ -56,7 +56,7 @@ def _compiled_update(request: UpdateItem) -> tuple[Binding, CompiledUpdate | Non
     return binding, update, matches
 
 
-@action("PutItem", grouped=True)
+@action("PutItem")
 def put_item(engine: Engine, request: PutItem) -> Answer:
     """Put a whole item, replacing any with its key."""
     binding, matches = _condition_of(request)
@@ -73,7 +73,7 @@ def put_item(engine: Engine, request: PutItem) -> Answer:
         return _execute_and_answer(engine, request, change)
 
 
-@action("DeleteItem", grouped=True)
+@action("DeleteItem")
 def delete_item(engine: Engine, request: DeleteItem) -> Answer:
     """Delete one item by its key; not an error if it does not exist."""
     binding, matches = _condition_of(request)
@@ -89,7 +89,7 @@ def delete_item(engine: Engine, request: DeleteItem) -> Answer:
         return _execute_and_answer(engine, request, change)
 
 
-@action("UpdateItem", grouped=True)
+@action("UpdateItem")
 def update_item(engine: Engine, request: UpdateItem) -> Answer:
     """Change attributes of an item, or create it."""
     binding, update, matches = _compiled_update(request)

@@ -89,17 +89,6 @@ def accesses(engine: Engine, operation: str, request: Any) -> list[RequiredPermi
     return needed
 
 
-def has_policies(engine: Engine, operation: str) -> bool:
-    """Whether a resource policy may forbid a request."""
-    if operation in _OF_STREAMS:
-        return True
-    with engine.reading_beside as engine:
-        return engine.catalog.has_policies
-
-
-_OF_STREAMS: Final = frozenset({"DescribeStream", "GetRecords", "GetShardIterator"})
-
-
 Needs = Callable[[Engine, str, Any], Iterable[RequiredPermission]]
 
 
@@ -588,11 +577,11 @@ _NEEDS: Final[Mapping[str, Needs]] = {
     "UpdateTimeToLive": _of_table,
 }
 
-ACTIONS: Final = frozenset(_NEEDS)
-"""The actions of the API."""
-
-PERMISSIONS: Final = ACTIONS | {
-    *_PARTS_OF_TRANSACTIONS.values(),
-    *("PartiQLSelect", "PartiQLInsert", "PartiQLUpdate", "PartiQLDelete"),
-}
+PERMISSIONS: Final = frozenset(
+    {
+        *_NEEDS,
+        *_PARTS_OF_TRANSACTIONS.values(),
+        *("PartiQLSelect", "PartiQLInsert", "PartiQLUpdate", "PartiQLDelete"),
+    }
+)
 """What a policy may allow or deny: the actions, and parts of them."""

@@ -94,7 +94,6 @@ _TABLE: Final = ActionRule(
 
 @action(
     "UpdateContinuousBackups",
-    starts_work=True,
     writing=(ActionRule("a table that is being created", _check_created), _TABLE),
 )
 def update_continuous_backups(engine: Engine, request: UpdateContinuousBackups) -> Answer:
@@ -182,7 +181,6 @@ def _moment(engine: Engine, request: RestoreTableToPointInTime) -> int | None:
 
 @action(
     "RestoreTableToPointInTime",
-    starts_work=True,
     before=(
         ActionRule("no source", _check_source),
         ActionRule("no time, or two", _check_time),

@@ -6,7 +6,8 @@ which stands for 17. A batch or transaction is one request, whose shape has each
 `MOST` shapes have counts of their own, and the cheapest ones count as others of their action when more appear.
 
 A request finds its counts by one look-up, with its expressions as they are written. Requests that differ only in the
-names of placeholders, or in the values in a statement, have the same shape, and so the same counts.
+names of placeholders, or in the values in a statement, have the same shape, and so the same counts. PartiQL is imported
+with the first statement.
 """
 
 from __future__ import annotations
@@ -27,8 +28,6 @@ import msgspec
 from isotone.engine.consumed_units import Spent, per_thread
 from isotone.engine.engine import Engine
 from isotone.errors import ValidationException
-from isotone.expressions.partiql import parse_statement
-from isotone.expressions.partiql.tokenizer import StatementTokenKind, tokenize
 from isotone.operations.action import Action, Answer
 
 MOST: Final = 400
@@ -48,9 +47,6 @@ _OTHER: Final = "(other)"
 _NAMES: Final = re.compile(r"#[A-Za-z0-9_]+")
 _VALUES: Final = re.compile(r":[A-Za-z0-9_]+")
 _LISTED: Final = re.compile(r"\?(?:\s*,\s*\?)+")
-_LITERALS: Final = frozenset(
-    {StatementTokenKind.STRING, StatementTokenKind.NUMBER, StatementTokenKind.ION}
-)
 
 # What distinguishes the requests of an action, besides the names of attributes.
 _MEMBERS: Final[dict[str, tuple[str, ...]]] = {
@@ -432,9 +428,12 @@ def _legacy_of(request: Any) -> str:
 @lru_cache(maxsize=512)
 def _without_values(statement: str) -> str:
     """A statement with ? for each value in it."""
+    from isotone.expressions.partiql.tokenizer import StatementTokenKind as Kind
+    from isotone.expressions.partiql.tokenizer import tokenize
+
     parts, at = [], 0
     for token in tokenize(statement):
-        if token.kind in _LITERALS:
+        if token.kind in (Kind.STRING, Kind.NUMBER, Kind.ION):
             parts += [statement[at : token.start], "?"]
             at = token.end
     text = " ".join("".join([*parts, statement[at:]]).split())
@@ -442,6 +441,8 @@ def _without_values(statement: str) -> str:
 
 
 def _table_of(statement: str) -> str:
+    from isotone.expressions.partiql import parse_statement
+
     try:
         parsed: Any = parse_statement(statement)
     except ValidationException:

@@ -142,7 +142,7 @@ def _look_at_index(engine: Engine, table: str, index: str | None) -> None:
 # ExecuteStatement
 
 
-@action("ExecuteStatement", grouped=True)
+@action("ExecuteStatement")
 def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer:
     """Run one statement: read a page, or write one item."""
     parameters = parameters_of(request)
@@ -285,7 +285,7 @@ class _BatchedStatement:
         return isinstance(self.statement, Select)
 
 
-@action("BatchExecuteStatement", grouped=True)
+@action("BatchExecuteStatement")
 def batch_execute_statement(engine: Engine, request: BatchExecuteStatement) -> Answer:
     """Run up to 25 statements; each succeeds or fails on its own."""
     entries = [_BatchedStatement(statement) for statement in request.statements]
@@ -321,7 +321,7 @@ def _refuse_duplicates(entries: Sequence[_BatchedStatement]) -> None:
 # ExecuteTransaction
 
 
-@action("ExecuteTransaction", grouped=True)
+@action("ExecuteTransaction")
 def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer:
     """Run up to 100 statements, all of them or none."""
     entries = statements_of(request)

@@ -19,7 +19,6 @@ from isotone.operations.request_members import (
     AttributeName,
     BillingMode,
     ControlTableName,
-    EntityName,
     Flag,
     IndexName,
     KeyAttributeName,
@@ -195,13 +194,6 @@ class DescribeTable(ApiStructure, frozen=True):
     """Ask for the description of a table."""
 
     table_name: ControlTableName
-
-
-class ListTables(ApiStructure, frozen=True):
-    """Ask for the names of all tables, a page at a time."""
-
-    exclusive_start_table_name: EntityName | None = None
-    limit: Annotated[int, Meta(ge=1, le=limits.LIST_TABLES)] | None = None
 
 
 class UpdateGlobalSecondaryIndexAction(ApiStructure, frozen=True):

@@ -1,4 +1,4 @@
-"""CreateTable, DescribeTable, ListTables, UpdateTable and DeleteTable; all complete at once.
+"""CreateTable, DescribeTable, UpdateTable and DeleteTable; all complete at once.
 
 Only adding an index to an existing table takes time: it is backfilled in the background.
 """
@@ -6,7 +6,6 @@ Only adding an index to an existing table takes time: it is backfilled in the ba
 from __future__ import annotations
 
 import uuid
-from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
@@ -59,7 +58,6 @@ from isotone.operations.table_requests import (
     DeleteTable,
     DescribeTable,
     KeySchemaElement,
-    ListTables,
     Projection,
     ProvisionedThroughput,
     StreamSpecification,
@@ -87,7 +85,6 @@ NEW_TABLE: Final[Rules] = (*TABLE_RULES, *vector_indexes.CREATED, ALL_ARE_USED)
 
 @action(
     "CreateTable",
-    starts_work=True,
     before=(
         *NEW_TABLE,
         NEW_STREAM,
@@ -125,21 +122,6 @@ def describe_table(engine: Engine, request: DescribeTable) -> Answer:
     return {"Table": table_description(engine, table.schema)}
 
 
-@action("ListTables")
-def list_tables(engine: Engine, request: ListTables) -> Answer:
-    """The names of all tables in order, a page at a time."""
-    with engine.reading_beside as engine:
-        names = sorted({**engine.catalog.tables, **engine.catalog.creating})
-    first = 0
-    if request.exclusive_start_table_name is not None:
-        first = bisect_right(names, request.exclusive_start_table_name)
-    page = names[first : first + (request.limit or limits.LIST_TABLES)]
-    answer: dict[str, Any] = {"TableNames": page}
-    if page and page[-1] != names[-1]:
-        answer["LastEvaluatedTableName"] = page[-1]
-    return answer
-
-
 # These members are missing in AWS's examples of the response.
 _NOT_OF_DELETED: Final = (
     "AttributeDefinitions",
@@ -161,7 +143,6 @@ def _check_unprotected(engine: Engine, request: DeleteTable) -> None:
 
 @action(
     "DeleteTable",
-    starts_work=True,
     writing=(TABLE_CHANGES, ActionRule("a protected table", _check_unprotected)),
 )
 def delete_table(engine: Engine, request: DeleteTable) -> Answer:
@@ -206,7 +187,6 @@ def _check_maximums(engine: Engine, request: UpdateTable) -> None:
 
 @action(
     "UpdateTable",
-    starts_work=True,
     before=(*UPDATE_RULES, *vector_indexes.UPDATED),
     writing=(
         TABLE_CHANGES,

@@ -319,7 +319,7 @@ def _keys(engine: Engine, readings: Sequence[TransactedRead]) -> list[tuple[str,
 # TransactWriteItems
 
 
-@action("TransactWriteItems", grouped=True)
+@action("TransactWriteItems")
 def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
     """Execute up to 100 writes and checks on several tables, all of them or none."""
     entries = [*map(entry_of, request.transact_items)]

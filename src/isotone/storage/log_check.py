@@ -24,10 +24,8 @@ time take turns, by a lock on the log.
 
 from __future__ import annotations
 
-import filecmp
 import logging
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from io import BytesIO
@@ -282,6 +280,9 @@ def _refuse_or_warn(path: str, found: Damage, is_synced: bool, may_keep: bool) -
 
 def _keep(path: str, *, is_needed: bool) -> str:
     """Copy the log to a path that nobody writes to; returns the path, or nothing if copying fails and is not required."""
+    import filecmp  # a log is damaged so rarely that a start does not pay for these
+    import shutil
+
     source = Path(log_of(path))
     first = f"{target_of(path)}.damaged-wal"
     for number in count(1):

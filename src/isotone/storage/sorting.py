@@ -11,7 +11,6 @@ killed process leaves nothing behind.
 from __future__ import annotations
 
 import os
-import tempfile
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -195,4 +194,6 @@ def _errors() -> Iterator[None]:
 
 def _temporary_file() -> Any:
     """An unbuffered file: with a buffer, a forked child would write its own copy of it."""
+    import tempfile  # most databases never sort so much
+
     return tempfile.TemporaryFile(buffering=0, dir=os.environ.get("SQLITE_TMPDIR"))

@@ -19,8 +19,9 @@ from typing import Final, TypeVar, final
 
 from msgspec import Struct
 
+from isotone.backends.capabilities import Capabilities
 from isotone.backends.engines import EngineIdentity
-from isotone.backends.interface import Capabilities, Request, Response
+from isotone.backends.interface import Request, Response
 from isotone.errors import IsotoneError, ResourceNotFoundException, ValidationException
 
 R = TypeVar("R")

@@ -16,8 +16,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
+from isotone.backends.capabilities import Capabilities
 from isotone.backends.embedded import Database
-from isotone.backends.interface import Capabilities
 from isotone.errors import UsageError
 from isotone.moving import KeyDifference
 from isotone.moving.table_making import (

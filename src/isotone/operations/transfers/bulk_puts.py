@@ -119,7 +119,6 @@ def _check_in_progress(engine: Engine, request: CancelBulkOperation) -> None:
 
 @action(
     "CancelBulkOperation",
-    starts_work=True,
     writing=(
         ActionRule("no such bulk operation", _operation),
         ActionRule("one that is not in progress", _check_in_progress),
@@ -217,7 +216,6 @@ _BULK_PUTS: Final = JobKind(
 
 @action(
     "StartBulkPutItems",
-    starts_work=True,
     before=(
         ActionRule("no bucket for the output", _check_bucket),
         ActionRule("no OutputType", _check_output_type),

@@ -263,7 +263,6 @@ _EXPORTS: Final = JobKind(
 
 @action(
     "ExportTableToPointInTime",
-    starts_work=True,
     before=(
         ActionRule("an invalid TableArn", _name),
         ActionRule(

@@ -199,7 +199,6 @@ _IMPORTS: Final = JobKind(
 
 @action(
     "ImportTable",
-    starts_work=True,
     before=(
         *map(_of_table, NEW_TABLE),
         ActionRule("options of another InputFormat", _check_options),
