@@ -16,7 +16,7 @@ import random
 import re
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -240,7 +240,6 @@ def main(arguments: list[str]) -> int:
     )
     given = parser.parse_args(arguments)
     dice = random.Random(given.seed)
-    found: dict[str, list[str]] = defaultdict(list)
     times: Counter[str] = Counter()
     print("seed", given.seed, flush=True)
     for actions in _groups(given.actions):
@@ -259,15 +258,16 @@ def main(arguments: list[str]) -> int:
                 answers = sides.ask(case)
                 kind = look(case, *answers)
                 times[kind] += 1
-                if len(found[kind]) < given.shown and str(case) not in "".join(found[kind]):
-                    ours_said, theirs_said = (said(each)[:600] for each in answers)
-                    found[kind].append(
-                        f"{case}\n      theirs {theirs_said}\n      ours   {ours_said}"
+                if times[kind] == 1:
+                    print(kind)
+                if times[kind] <= given.shown:
+                    theirs_said, ours_said = (said(each)[:600] for each in reversed(answers))
+                    print(
+                        f"    {case}\n      theirs {theirs_said}\n      ours   {ours_said}",
+                        flush=True,
                     )
     for kind, count in times.most_common():
         print(f"{count} × {kind}")
-        for each in found[kind]:
-            print(f"    {each}")
     print(f"{given.count} requests, {sum(times.values())} differ, in {len(times)} ways")
     return int(bool(times))
 
