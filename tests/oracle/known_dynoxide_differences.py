@@ -26,6 +26,7 @@ _SERDE = (
     r"(missing field `|unknown variant `|invalid type: |invalid value: |invalid base64|data did not match|expected \w+ "
     r"|invalid length)"
 )
+_UNDECIDED: Final = "Undecided: AWS's documentation is silent. "
 OF_ITEMS: Final[tuple[Known, ...]] = (
     Known(
         "Wrong JSON types are a SerializationException, found before anything else. dynoxide's decoder reads legacy "
@@ -53,7 +54,8 @@ OF_ITEMS: Final[tuple[Known, ...]] = (
         "Undefined and unused placeholders are found before the key is compared with the table's; dynoxide looks when it "
         "evaluates the condition of an UpdateItem without an UpdateExpression.",
         API + "API_UpdateItem.html",
-        rf"({_VALID}(The provided key element .*|One or more parameter values .*)|ConditionalCheckFailedException: .*)",
+        rf"({_VALID}(The provided key element .*|One or more parameter values .*)|ConditionalCheckFailedException: .*"
+        r"|ResourceNotFoundException: .*)",
         rf"{_VALID}{COUNT}(Invalid \w+: An expression attribute (name|value) used in expression is not defined; .*"
         r"|Value provided in \w+ unused in expressions: .*)",
         r"^UpdateItem (?!.*UpdateExpression)",
@@ -339,6 +341,15 @@ OF_ITEMS: Final[tuple[Known, ...]] = (
         rf"{_VALID}Invalid \w+: An expression attribute (name|value) used in .* is not defined; .*",
         r"^(Query|Scan) ",
     ),
+    Known(
+        _UNDECIDED
+        + "A Query without a key condition is refused before its table is looked for, like all other faults of "
+        "its expressions; dynoxide looks for the table before this one.",
+        API + "API_Query.html",
+        r"ResourceNotFoundException: .*",
+        rf"{_VALID}Either the KeyConditions or KeyConditionExpression parameter must be specified .*",
+        r"^Query ",
+    ),
 )
 """Those of the actions on items."""
 
@@ -346,7 +357,6 @@ _OF_TABLES: Final = (
     r"^(CreateTable|UpdateTable|DeleteTable|DescribeTable|ListTables|UpdateTimeToLive|DescribeTimeToLive|TagResource"
     r"|UntagResource|ListTagsOfResource|ListStreams|DescribeStream|GetShardIterator|GetRecords) "
 )
-_UNDECIDED: Final = "Undecided: AWS's documentation is silent. "
 _INVALID: Final = "One or more parameter values were invalid: "
 OF_TABLES: Final[tuple[Known, ...]] = (
     Known(
@@ -590,6 +600,20 @@ OF_TABLES: Final[tuple[Known, ...]] = (
         r"OK: .*",
         r"LimitExceededException: Subscriber limit exceeded: Only 1 online index .*",
         r"^UpdateTable .*VectorIndexUpdates",
+    ),
+    Known(
+        "AT_TIMESTAMP is one of the types in the service's model; dynoxide does not know it.",
+        API + "API_streams_GetShardIterator.html",
+        rf"{_VALID}Invalid ShardIteratorType: AT_TIMESTAMP",
+        r".*",
+        r"^GetShardIterator ",
+    ),
+    Known(
+        "The words of DynamoDB Local, with the name of the present attribute.",
+        API + "API_UpdateTimeToLive.html",
+        rf"{_VALID}TimeToLive is already enabled with a different attribute name",
+        rf"{_VALID}TimeToLive is active on a different AttributeName: current AttributeName is \w+",
+        r"^UpdateTimeToLive ",
     ),
 )
 """Those of the actions on tables, tags, expiry and streams."""
