@@ -24,7 +24,6 @@ from typing import Any, Final
 import isotone
 from bench import peers, requests
 from bench.since import ALLOWED, CALLS, checked_out, compiled
-from bench.wired import WiredServer
 
 WARM: Final = 100  # requests that fill the caches
 COUNTED: Final = 500
@@ -32,6 +31,8 @@ COUNTED: Final = 500
 
 def _wired(operation: str, asked: Callable[[int], dict[str, Any]]) -> Callable[[], object]:
     """One request as it arrives at a busy server, from its bytes to those of the answer."""
+    from bench.wired import WiredServer  # whose imports the earliest commits do not have
+
     with suppress(ImportError):  # earlier commits do not count the shapes of requests
         from isotone.operations import served_queries
 

@@ -615,6 +615,14 @@ OF_TABLES: Final[tuple[Known, ...]] = (
         rf"{_VALID}TimeToLive is active on a different AttributeName: current AttributeName is \w+",
         r"^UpdateTimeToLive ",
     ),
+    Known(
+        _UNDECIDED
+        + "A maximum of on-demand throughput that is out of bounds, and a fault of a new index: which is told first.",
+        API + "API_UpdateTable.html",
+        rf"{_VALID}{_INVALID}Requested Max\w+ for OnDemandThroughput .* is outside of valid range",
+        rf"{_VALID}({_INVALID})?(Invalid KeySchema|Some index key ).*",
+        r'^UpdateTable .*"OnDemandThroughput"',
+    ),
 )
 """Those of the actions on tables, tags, expiry and streams."""
 
