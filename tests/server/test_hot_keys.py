@@ -186,10 +186,10 @@ def test_an_unwatched_server_calls_the_service_alone():
 @pytest.mark.parametrize("peer", [("203.0.113.7", 1), None])
 def test_other_machines_do_not_see_them(peer):
     from isotone.server.monitor import Monitor
-    from isotone.server.response import HOT_KEYS
+    from isotone.server.response import NOT_FOUND
 
     service = Watched()
     monitor = Monitor(service, None, lambda: 0, metrics_for_all=True)  # type: ignore[arg-type] # what is asked for alone
     monitor.hot_keys = HotKeys(service, service.watch)
-    assert monitor.page(HOT_KEYS, peer).status == 404
+    assert monitor.page("/hotkeys", peer, print) is NOT_FOUND
     assert not service.is_watched

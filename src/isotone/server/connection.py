@@ -37,7 +37,9 @@ from isotone.server.monitor import Monitor
 from isotone.server.pages import PageRequests, RoutedPageRequest
 from isotone.server.request import (
     SINGLE_HEADERS,
+    Decoded,
     HeaderNames,
+    MonitorRequest,
     Note,
     Read,
     Received,
@@ -50,13 +52,9 @@ from isotone.server.response import (
     BAD_REQUEST,
     BROKEN,
     HEAD_TOO_LARGE,
-    HEALTH,
-    HOT_KEYS,
     LOCAL_NODES,
-    METRICS,
     ORDINARY,
     OVERLOADED,
-    QUERIES,
     TIMED_OUT,
     TOO_LARGE,
     TOO_MANY_BODIES,
@@ -84,7 +82,7 @@ _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 _NO_PARSER: Final = cast(httptools.HttpRequestParser, None)  # of a lost connection
 
-_Request: TypeAlias = ServiceCall | PlainResponse | HttpRefusal | RoutedPageRequest | Received
+_Request: TypeAlias = Decoded | RoutedPageRequest | Received
 _Waiting: TypeAlias = tuple[_Request, bool, float]
 """A request, whether the connection may stay open after it, and when its decoding began; 0.0 for a short one."""
 
@@ -365,18 +363,14 @@ class ServerConnection(asyncio.Protocol):
         elif len(self._backlog) >= _BACKLOG_LIMIT:
             self._pause_reading()
 
-    def _read_soon(
-        self, received: Received
-    ) -> ServiceCall | PlainResponse | HttpRefusal | Received:
+    def _read_soon(self, received: Received) -> Decoded | Received:
         """A request, decoded; as it arrived (`Received`) if decoding takes long."""
         most = _CODED_BODY if received.header_names.is_coded else LARGE_BODY
         if len(received.body) > most:
             return received._replace(headers=dict(received.headers))
         return self._after_reading(self._read(*received), received)
 
-    def _after_reading(
-        self, request: ServiceCall | PlainResponse | HttpRefusal, received: Received
-    ) -> ServiceCall | PlainResponse | HttpRefusal:
+    def _after_reading(self, request: Decoded, received: Received) -> Decoded:
         """Count the bytes that decompression added to a body, and pass the request to the notes (log, spans)."""
         if type(request) is ServiceCall and not self._count_grown(
             len(request.body) - len(received.body)
@@ -392,9 +386,7 @@ class ServerConnection(asyncio.Protocol):
         reading = partial(_read_or_broken, self._read, received)
         self._dispatcher.run_long(reading, partial(self._start_read, received))
 
-    def _start_read(
-        self, received: Received, request: ServiceCall | PlainResponse | HttpRefusal
-    ) -> None:
+    def _start_read(self, received: Received, request: Decoded) -> None:
         assert self._outstanding is not None
         _, keep_alive, _, began = self._outstanding
         self._outstanding = None
@@ -472,13 +464,13 @@ class ServerConnection(asyncio.Protocol):
             self._page_requests.start(request, self._answer_with)
         elif type(request) is Received:
             self._read_later(request, keep_alive)
-        elif request is METRICS or (
-            self._monitor.asks_all_processes
-            and (request is HEALTH or request is HOT_KEYS or request is QUERIES)
-        ):
-            self._outstanding = ORDINARY, keep_alive, "", 0.0
+        elif type(request) is MonitorRequest:
             peer = self._transport.get_extra_info("peername")
-            self._monitor.page_later(request, peer, self._answer_with)
+            page = self._monitor.page(request.path, peer, self._answer_with)
+            if page is None:
+                self._outstanding = ORDINARY, keep_alive, "", 0.0
+            else:
+                self._respond(ORDINARY, page, keep_alive)
         elif type(request) is HttpRefusal:
             if request.error.status >= 500:
                 log.error("a request was refused: %s", request.error)
@@ -489,9 +481,6 @@ class ServerConnection(asyncio.Protocol):
             if request is LOCAL_NODES:
                 host, port = self._transport.get_extra_info("sockname")[:2]
                 request = request._replace(body=self._dispatcher.local_nodes((host, port)))
-            elif request is HEALTH or request is HOT_KEYS or request is QUERIES:
-                peer = self._transport.get_extra_info("peername")
-                request = self._monitor.page(request, peer)
             self._respond(ORDINARY, request, keep_alive)
 
     def _answer(self, result: Result) -> None:
@@ -646,7 +635,7 @@ class ServerConnection(asyncio.Protocol):
             self._transport.close()
 
 
-def _read_or_broken(reading: Read, received: Received) -> ServiceCall | PlainResponse | HttpRefusal:
+def _read_or_broken(reading: Read, received: Received) -> Decoded:
     try:
         return reading(*received)
     except Exception:  # runs in a thread, where nobody else would report it

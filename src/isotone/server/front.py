@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
-from typing import Any, NamedTuple, Unpack
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, Unpack
 
 from isotone.errors import InternalServerError
 from isotone.server import process_control as orders
@@ -34,7 +34,7 @@ from isotone.server.process_messages import (
     Request,
 )
 from isotone.server.request import ServiceCall
-from isotone.server.response import BROKEN, HEALTH, HOT_KEYS, NOT_FOUND, QUERIES, PlainResponse
+from isotone.server.response import BROKEN, NOT_FOUND, PlainResponse
 from isotone.server.shared_counts import SharedBodies, SharedCounts
 
 log: logging.Logger = logging.getLogger("isotone.server")
@@ -62,45 +62,38 @@ def _never(operation: str, body: bytes) -> bool:
     return False
 
 
+_PAGES: Final[Mapping[str, Callable[[bytes], PlainResponse]]] = {
+    HEALTH_PATH: lambda text: health_page(text.decode()),
+    METRICS_PATH: lambda families: metrics_page(unpacked(families)),
+    HOT_KEYS_PATH: json_page,
+    QUERIES_PATH: json_page,
+}
+"""Makes each page of the writer's answer."""
+
+
 class FrontMonitor(Monitor):
     """The counts of a front. The writer makes its pages, from the counts of all fronts."""
-
-    asks_all_processes = True
 
     def __init__(self, *rest: Any, link: Link, bodies: SharedBodies, **options: Any) -> None:
         super().__init__(*rest, **options)
         self.bodies: Bodies = bodies
         self._link = link
 
-    def page_later(
-        self, request: PlainResponse, peer: Any, answer: Callable[[PlainResponse], None]
-    ) -> None:
-        """Answer with a page about the whole server."""
-        if not self.shows(request, peer):
-            answer(NOT_FOUND)
-        elif request is HEALTH and not self._link.is_open:
-            answer(health_page("the process that writes is being replaced"))
-        elif request is HEALTH:
-            self._ask(HEALTH_PATH, b"", answer, lambda text: health_page(text.decode()))
-        elif request is HOT_KEYS:
-            self._ask(HOT_KEYS_PATH, b"", answer, json_page)
-        elif request is QUERIES:
-            self._ask(QUERIES_PATH, b"", answer, json_page)
-        else:
-            body = WITH_TABLES if self.names_tables else b""
-            self._ask(METRICS_PATH, body, answer, lambda found: metrics_page(unpacked(found)))
+    def page(
+        self, path: str, peer: Any, answer: Callable[[PlainResponse], None]
+    ) -> PlainResponse | None:
+        """Ask for a page about the whole server."""
+        if not self.shows(path, peer):
+            return NOT_FOUND
+        if path == HEALTH_PATH and not self._link.is_open:
+            return health_page("the process that writes is being replaced")
 
-    def _ask(
-        self,
-        path: str,
-        body: bytes,
-        answer: Callable[[PlainResponse], None],
-        page: Callable[[bytes], PlainResponse],
-    ) -> None:
         def take(outcome: Outcome) -> None:
-            answer(page(outcome) if isinstance(outcome, bytes) else BROKEN)
+            answer(_PAGES[path](outcome) if isinstance(outcome, bytes) else BROKEN)
 
-        self._link.ask(path, body, "", take)
+        of_tables = path == METRICS_PATH and self.names_tables
+        self._link.ask(path, WITH_TABLES if of_tables else b"", "", take)
+        return None
 
     def answer_writer(self, channel: Channel, request: Request) -> None:
         """Answer the writer with this front's hot keys or metrics."""

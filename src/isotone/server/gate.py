@@ -38,6 +38,7 @@ from isotone.server.dispatcher import (
 from isotone.server.policies import Permissions, PolicyContext, PolicyQuery, check_user
 from isotone.server.request import (
     Caller,
+    Decoded,
     Note,
     Read,
     Received,
@@ -178,9 +179,9 @@ class Gate:
         audit: AuditLog,
         source: str,
         secure: bool,
-        request: ServiceCall | PlainResponse | HttpRefusal,
+        request: Decoded,
         received: Received,
-    ) -> ServiceCall | PlainResponse | HttpRefusal:
+    ) -> Decoded:
         """Add the claimed access key to a request that is not verified; log a request that was refused already."""
         if type(request) is ServiceCall:
             if request.caller is not None:

@@ -19,7 +19,8 @@ from isotone.server.dispatcher import Service, Thread
 from isotone.server.exposition import CONTENT_TYPE, MetricFamily, text
 from isotone.server.hot_keys import HotKeys
 from isotone.server.metrics import Bodies, Metrics
-from isotone.server.response import BROKEN, HEALTH, HOT_KEYS, NOT_FOUND, QUERIES, PlainResponse
+from isotone.server.process_messages import HEALTH_PATH, HOT_KEYS_PATH, METRICS_PATH, QUERIES_PATH
+from isotone.server.response import BROKEN, NOT_FOUND, PlainResponse
 
 BODY_BUDGET: Final = 256 << 20
 """Bytes of the bodies of all requests that are not answered yet; a request beyond it gets a 503."""
@@ -32,9 +33,6 @@ _JSON: Final = b"application/json"
 
 class Monitor:
     """The counts of one server, and the pages that show them."""
-
-    asks_all_processes = False
-    """Whether pages need the answers of other processes, so that `page` cannot make them."""
 
     def __init__(
         self,
@@ -56,30 +54,29 @@ class Monitor:
         self._metrics_for_all = metrics_for_all
         self.names_tables: bool = names_tables or metrics_for_all
 
-    def page(self, request: PlainResponse, peer: Any) -> PlainResponse:
-        """The response to a request for `METRICS`, `HEALTH`, `HOT_KEYS` or `QUERIES`."""
-        if request is HEALTH:
-            return health_page(self._service.health())
-        if not self.shows(request, peer):
+    def page(
+        self, path: str, peer: Any, answer: Callable[[PlainResponse], None]
+    ) -> PlainResponse | None:
+        """The page at a path; None if it is passed to `answer` later."""
+        if not self.shows(path, peer):
             return NOT_FOUND
-        if request is HOT_KEYS:
+        if path == HEALTH_PATH:
+            return health_page(self._service.health())
+        if path == HOT_KEYS_PATH:
             assert self.hot_keys is not None
             return json_page(self.hot_keys.json())
-        if request is QUERIES:
+        if path == QUERIES_PATH:
             return json_page(self._service.served())
-        return metrics_page(self.families(of_tables=self.names_tables))
+        assert path == METRICS_PATH
+        # In a thread, because those of many tables take a while.
+        self._scrapes.run(self._metrics_page, answer)
+        return None
 
-    def shows(self, request: PlainResponse, peer: Any) -> bool:
+    def shows(self, path: str, peer: Any) -> bool:
         """Whether a client may read a page."""
-        if request is HOT_KEYS or request is QUERIES:
+        if path in (HOT_KEYS_PATH, QUERIES_PATH):
             return self.hot_keys is not None and _is_on_this_machine(peer)
-        return request is HEALTH or self._metrics_for_all or _is_on_this_machine(peer)
-
-    def page_later(
-        self, request: PlainResponse, peer: Any, answer: Callable[[PlainResponse], None]
-    ) -> None:
-        """Make a page in a thread, because the metrics of many tables take a while; pass it to `answer`."""
-        self._scrapes.run(partial(self._page, request, peer), answer)
+        return path == HEALTH_PATH or self._metrics_for_all or _is_on_this_machine(peer)
 
     def measure(self, of_tables: bool, then: Callable[[list[MetricFamily]], None]) -> None:
         """Collect all metrics in the same thread, and pass them to `then`."""
@@ -89,9 +86,9 @@ class Monitor:
         """End the thread without waiting for it."""
         self._scrapes.stop()
 
-    def _page(self, request: PlainResponse, peer: Any) -> PlainResponse:
+    def _metrics_page(self) -> PlainResponse:
         try:
-            return self.page(request, peer)
+            return metrics_page(self.families(of_tables=self.names_tables))
         except Exception:  # a page that fails must not end the server that it observes
             log.exception("the metrics could not be made")
             return BROKEN

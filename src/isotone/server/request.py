@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -35,16 +35,13 @@ from isotone.errors import (
 )
 from isotone.server.auth import parse_signature, signature_error
 from isotone.server.compression import BODY_LIMIT, decompressed, wanted_coding
+from isotone.server.process_messages import HEALTH_PATH, HOT_KEYS_PATH, METRICS_PATH, QUERIES_PATH
 from isotone.server.response import (
     BAD_REQUEST,
-    HEALTH,
-    HOT_KEYS,
     JSON_1_0,
     LOCAL_NODES,
-    METRICS,
     NOT_FOUND,
     ORDINARY,
-    QUERIES,
     TOO_LARGE,
     WRAPPED_JSON,
     HttpRefusal,
@@ -63,12 +60,6 @@ _WHOLE_SIGNATURE: Final = re.compile(
 )
 _FAULTS: Final = b"/faults"
 _LOCAL_NODES: Final = b"/localnodes"  # where clients of a cluster find its nodes
-_OF_OPERATORS: Final = {
-    b"/metrics": METRICS,
-    b"/healthz": HEALTH,
-    b"/hotkeys": HOT_KEYS,
-    b"/queries": QUERIES,
-}
 _PREFLIGHT_MAX_AGE: Final = b"172800"
 
 
@@ -127,10 +118,21 @@ class ServiceCall(msgspec.Struct, frozen=True):
     trace: object | None = None  # with OpenTelemetry, the trace context of the headers
 
 
-Read = Callable[
-    [bytes, bytes, Mapping[bytes, bytes], HeaderNames, bytes],
-    ServiceCall | PlainResponse | HttpRefusal,
-]
+class MonitorRequest(NamedTuple):
+    """A request for a page of the server's `Monitor`."""
+
+    path: str
+
+
+_OF_OPERATORS: Final = {
+    path.encode(): MonitorRequest(path)
+    for path in (HEALTH_PATH, METRICS_PATH, HOT_KEYS_PATH, QUERIES_PATH)
+}
+
+Decoded: TypeAlias = ServiceCall | MonitorRequest | PlainResponse | HttpRefusal
+"""A call of the service, a request for a page, or the response to a request that is for neither."""
+
+Read = Callable[[bytes, bytes, Mapping[bytes, bytes], HeaderNames, bytes], Decoded]
 """Decodes a request: `read`, or a function that also verifies its signature."""
 
 
@@ -144,9 +146,7 @@ class Received(NamedTuple):
     body: bytes
 
 
-Note = Callable[
-    [ServiceCall | PlainResponse | HttpRefusal, Received], ServiceCall | PlainResponse | HttpRefusal
-]
+Note = Callable[[Decoded, Received], Decoded]
 """Called with a decoded request, on the event loop; returns the request that replaces it."""
 
 Verify = Callable[[bytes, bytes, dict[bytes, bytes], bytes], tuple[Caller, str, bytes]]
@@ -200,7 +200,7 @@ def read(
     headers: Mapping[bytes, bytes],
     header_names: HeaderNames,
     body: bytes,
-) -> ServiceCall | PlainResponse | HttpRefusal:
+) -> Decoded:
     """Decode a request: a call of the service, a page, or a refusal."""
     if (
         header_names.ordinary
@@ -233,7 +233,7 @@ def read_verified(
     header_names: HeaderNames,
     body: bytes,
     verify: Verify,
-) -> ServiceCall | PlainResponse | HttpRefusal:
+) -> Decoded:
     """Verify the signature of a request, and decode it as `read` does."""
     if header_names.lower:
         lowered = dict(zip(header_names.lower, headers.values(), strict=True))
@@ -279,7 +279,7 @@ def _read_carefully(
     headers: dict[bytes, bytes],
     body: bytes,
     verify: Verify | None = None,
-) -> ServiceCall | PlainResponse | HttpRefusal:
+) -> Decoded:
     path, _, query = url.partition(b"?")
     if path == _FAULTS and verify is None:  # an operation of servers with --faults
         return ServiceCall(f"{method.decode()} {path.decode()}", body, ORDINARY)
@@ -314,7 +314,9 @@ def _claimed_region(headers: Mapping[bytes, bytes], query: bytes, body: bytes) -
     return _region(headers, query)
 
 
-def _other_method(method: bytes, path: bytes, headers: Mapping[bytes, bytes]) -> PlainResponse:
+def _other_method(
+    method: bytes, path: bytes, headers: Mapping[bytes, bytes]
+) -> PlainResponse | MonitorRequest:
     cors = headers.get(b"origin", b"")
     if method == b"GET" and path == b"/":
         host = headers.get(b"host", b"").partition(b":")[0]

@@ -98,10 +98,6 @@ class HttpRefusal(NamedTuple):
 
 
 LOCAL_NODES: Final = PlainResponse(200)  # a placeholder: `Dispatcher.local_nodes` makes the body
-METRICS: Final = PlainResponse(200, b"metrics")  # placeholders: `Monitor` makes these responses
-HEALTH: Final = PlainResponse(200, b"health")
-HOT_KEYS: Final = PlainResponse(200, b"hot keys")
-QUERIES: Final = PlainResponse(200, b"queries")
 NOT_FOUND: Final = PlainResponse(404, b"<UnknownOperationException/>\n")
 TOO_LARGE: Final = PlainResponse(413)
 BAD_REQUEST: Final = PlainResponse(400)

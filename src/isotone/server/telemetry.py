@@ -28,8 +28,8 @@ from isotone.server.dispatcher import Address, Deliver, Dispatcher, Result
 from isotone.server.exposition import MetricFamily, MetricSample
 from isotone.server.gate import Gate
 from isotone.server.monitor import Monitor
-from isotone.server.request import HeaderNames, Received, ServiceCall, operation_of
-from isotone.server.response import HttpRefusal, PlainResponse
+from isotone.server.request import Decoded, HeaderNames, Received, ServiceCall, operation_of
+from isotone.server.response import HttpRefusal
 from isotone.values.request_body import REFUSED
 
 _NAME: Final = "isotone.server"
@@ -74,9 +74,7 @@ class Telemetry:
 
     # Spans
 
-    def note(
-        self, request: ServiceCall | PlainResponse | HttpRefusal, received: Received
-    ) -> ServiceCall | PlainResponse | HttpRefusal:
+    def note(self, request: Decoded, received: Received) -> Decoded:
         """Add the trace context of its headers to a request; a request that was refused already gets its span now."""
         headers = received.headers
         if type(request) is ServiceCall and self._has_context(received.header_names):

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
-from isotone.clock import Clock
 from isotone.errors import InvalidItem, TooMany, UsageError
 from isotone.model.declaring.keys import BoundKey, Component, NativeSlot
 from isotone.model.reading.cost import CostMeter, Stats
@@ -23,7 +22,7 @@ from isotone.model.reading.cursors import identity
 from isotone.model.reading.item_selection import Found
 from isotone.model.reading.positions import packed, position, unpacked
 from isotone.model.reading.queries import Query
-from isotone.model.reading.reader import Page, Reader, collect_after, results
+from isotone.model.reading.reader import Page, Reader, results
 from isotone.tables.steps import Steps
 from isotone.values.types import Item, sort_key
 
@@ -160,10 +159,10 @@ class _Stream:
         """Whether it must be read further before the next result is known."""
         return not self.ahead and not self._is_read
 
-    def fill(self, wanted: int, clock: Clock) -> Steps[None]:
+    def fill(self, reader: Reader, wanted: int) -> Steps[None]:
         """Read the next items."""
-        found, self._next = yield from collect_after(
-            self._query, wanted, self._next, self._meter, clock
+        found, self._next = yield from reader.collect_after(
+            self._query, wanted, self._next, self._meter
         )
         self.invalid += self._meter.settle()
         self._is_read = self._next is None
@@ -200,8 +199,6 @@ def page(reader: Reader, merge: Merge[E], size: int, cursor: str | None) -> Step
     """`Reader.page` of a merge."""
     if type(size) is not int or size < 1:
         raise UsageError(f"a page cannot have size={size!r}; give 1 or more")
-    for query in merge.queries:
-        yield from reader.records.check(query.schemas, query.keys)
     of = identity(["merge", [query.cursor_identity.hex() for query in merge.queries]])
     is_back, places = False, [None] * len(merge.queries)
     if cursor is not None and cursor != "":
@@ -212,7 +209,7 @@ def page(reader: Reader, merge: Merge[E], size: int, cursor: str | None) -> Step
     if is_back:  # reading back: whether an item precedes tells whether this is the first page
         for stream in streams:
             if stream.is_short:
-                yield from stream.fill(1, reader.clock)
+                yield from stream.fill(reader, 1)
         entities.reverse()
     after, before = [each.after for each in streams], [each.before for each in streams]
     far = _cursor(reader, is_back, after, of) if any(x is not _AT_END for x in after) else None
@@ -240,7 +237,7 @@ def _take(reader: Reader, merge: Merge[Any], streams: list[_Stream], size: int) 
     while len(entities) < size:
         for stream in streams:
             if stream.is_short:
-                yield from stream.fill(share, reader.clock)
+                yield from stream.fill(reader, share)
         ready = [stream for stream in streams if stream.ahead]
         if not ready:
             break
@@ -263,8 +260,6 @@ class MergeTraversal(Generic[E]):
 
     def step(self, size: int = _PAGE) -> Steps[list[E]]:
         """The next results, at most `size`."""
-        for query in self._merge.queries:
-            yield from self._reader.records.check(query.schemas, query.keys)
         entities = yield from _take(self._reader, self._merge, self._streams, size)
         return cast("list[E]", entities)
 

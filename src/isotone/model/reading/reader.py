@@ -243,13 +243,11 @@ class Reader:
         at = position_of(self.cursors, read, cursor)
         is_back = at.is_back
         meter = CostMeter(read.is_consistent, read.when_invalid)
-        if read.keys not in self.records.checked:
-            yield from self.records.check(read.schemas, read.keys)
         # Backwards, one more is read to see whether this is the first page.
         wanted = size + 1 if is_back else size
         collecting = _turned(read) if is_back else read
-        collect = _collect if at.key is None else collect_after
-        found, end = yield from collect(collecting, wanted, at.key, meter, self.clock)
+        collect = self._collect if at.key is None else self.collect_after
+        found, end = yield from collect(collecting, wanted, at.key, meter)
         if is_back and len(found) > size:
             del found[size:]
             end = position(read, found[-1][1])
@@ -282,10 +280,8 @@ class Reader:
         _check(read)
         if read.when_invalid == "collect":
             raise _not_listed(read)
-        if read.keys not in self.records.checked:
-            yield from self.records.check(read.schemas, read.keys)
         meter = CostMeter(read.is_consistent, read.when_invalid)
-        found, end = yield from _collect(read, 1, None, meter, self.clock)
+        found, end = yield from self._collect(read, 1, None, meter)
         if meter.noted:
             meter.settle()
         self.stats(read, meter)
@@ -303,10 +299,8 @@ class Reader:
             raise UsageError(f"at_most={at_most} allows no result; give 0 or more")
         if at_most is not None and (wanted is None or wanted > at_most):
             wanted = at_most + 1
-        if read.keys not in self.records.checked:
-            yield from self.records.check(read.schemas, read.keys)
         meter = CostMeter(read.is_consistent, read.when_invalid)
-        found, end = yield from _collect(read, wanted, None, meter, self.clock)
+        found, end = yield from self._collect(read, wanted, None, meter)
         if meter.noted:
             meter.settle()
         stats = self.stats(read, meter)
@@ -337,10 +331,10 @@ class Reader:
             None,
             read.most_results,
         )
-        pace = _Pace(read, meter)
+        sizes = _RequestSizes(read, meter)
         while meter.requests == 0 or start is not None:
             missing = None if most is None else most - meter.returned
-            limit = pace.next(missing, meter.returned)
+            limit = sizes.next(missing, meter.returned)
             response = yield Call(read.operation, _continued(request, start, limit))
             meter.count(response)
             meter.returned += response["Count"]
@@ -371,11 +365,9 @@ class Reader:
             raise UsageError(
                 f"a family cannot have children={children}; give 0 or more, or None for all"
             )
-        if query.keys not in self.records.checked:
-            yield from self.records.check(query.schemas, query.keys)
         wanted = None if children is None else children + 1
         meter = CostMeter(query.is_consistent, query.when_invalid)
-        found, end = yield from _collect(query, wanted, None, meter, self.clock)
+        found, end = yield from self._collect(query, wanted, None, meter)
         invalid = meter.settle()
         stats = self.stats(query, meter)
         if meter.exhausted and end is not None:
@@ -451,7 +443,7 @@ class Reader:
         found: list[Found] = []
         request = None if read.is_empty else read.composed
         if has_two_forms(read):
-            found, _ = yield from _collect(read, None, None, meter, self.clock)
+            found, _ = yield from self._collect(read, None, None, meter)
             size, request = sum(item_size(decoded(item)) for _, item in found), None
             if size > at_most:
                 raise (yield from self._too_large(read, size, meter, None, at_most))
@@ -511,6 +503,63 @@ class Reader:
         _check(read, Scan)
         _check_parallel(read, count)
         return [self.traverse(read.segment(number, of=count)) for number in range(count)]
+
+    # One read over several requests
+
+    def _collect(
+        self, read: Read[Any], wanted: int | None, start: Item | None, meter: CostMeter
+    ) -> Steps[tuple[list[Found], Item | None]]:
+        """Read the wanted number of results after a position; returns them with the position after them.
+
+        That position is None at the end of the data.
+        """
+        if read.keys not in self.records.checked:
+            yield from self.records.check(read.schemas, read.keys)
+        if has_two_forms(read):
+            return (yield from _collect_two_forms(read, wanted, start, meter, self.clock))
+        found: list[Found] = []
+        if read.is_empty:
+            return found, None
+        request = read.composed
+        sizes = _RequestSizes(read, meter)
+        while True:
+            limit = sizes.next(None if wanted is None else wanted - len(found), len(found))
+            response = yield Call(
+                read.operation, _continued(request, start, limit), read.selection.json_items
+            )
+            meter.count(response)
+            read.selection.entities(response["Items"], self.clock.now(), found, meter.note)
+            start = response["LastEvaluatedKey"] if "LastEvaluatedKey" in response else None  # noqa: SIM401
+            if wanted is not None and len(found) >= wanted:
+                if len(found) > wanted:
+                    del found[wanted:]
+                    start = position(read, found[-1][1])
+                    meter.cut(wanted)
+                break
+            if meter.noted and meter.must_raise(wanted):
+                break
+            if start is None:
+                break
+            if _is_spent(read, meter):
+                meter.exhausted = True
+                break
+        meter.returned += len(found)
+        return found, start
+
+    def collect_after(
+        self, read: Read[Any], wanted: int, start: Item | None, meter: CostMeter
+    ) -> Steps[tuple[list[Found], Item | None]]:
+        """As `_collect`, after a position that may lie outside the read's range.
+
+        A cursor may be used with other values of inequalities, and the service refuses positions outside the range.
+        """
+        if start is not None and isinstance(read, Query):
+            side = side_of(read.bounds, start)
+            if side:
+                if (side > 0) is not read.backward:
+                    return [], None
+                start = None
+        return (yield from self._collect(read, wanted, start, meter))
 
     def stats(self, read: Read[Any], meter: CostMeter) -> Stats:
         """The cost of a finished read, which is reported if it was wasteful."""
@@ -581,68 +630,10 @@ def results(read: Read[R], found: list[Found]) -> list[R]:
     return made
 
 
-# One read over several requests
-
-
-def _collect(
-    read: Read[Any], wanted: int | None, start: Item | None, meter: CostMeter, clock: Clock
-) -> Steps[tuple[list[Found], Item | None]]:
-    """Read the wanted number of results after a position; returns them with the position after them.
-
-    That position is None at the end of the data.
-    """
-    if has_two_forms(read):
-        return (yield from _collect_two_forms(read, wanted, start, meter, clock))
-    found: list[Found] = []
-    if read.is_empty:
-        return found, None
-    request = read.composed
-    pace = _Pace(read, meter)
-    while True:
-        limit = pace.next(None if wanted is None else wanted - len(found), len(found))
-        response = yield Call(
-            read.operation, _continued(request, start, limit), read.selection.json_items
-        )
-        meter.count(response)
-        read.selection.entities(response["Items"], clock.now(), found, meter.note)
-        start = response["LastEvaluatedKey"] if "LastEvaluatedKey" in response else None  # noqa: SIM401
-        if wanted is not None and len(found) >= wanted:
-            if len(found) > wanted:
-                del found[wanted:]
-                start = position(read, found[-1][1])
-                meter.cut(wanted)
-            break
-        if meter.noted and meter.must_raise(wanted):
-            break
-        if start is None:
-            break
-        if _is_spent(read, meter):
-            meter.exhausted = True
-            break
-    meter.returned += len(found)
-    return found, start
-
-
-def collect_after(
-    read: Read[Any], wanted: int, start: Item | None, meter: CostMeter, clock: Clock
-) -> Steps[tuple[list[Found], Item | None]]:
-    """As `_collect`, after a position that may lie outside the read's range.
-
-    A cursor may be used with other values of inequalities, and the service refuses positions outside the range.
-    """
-    if start is not None and isinstance(read, Query):
-        side = side_of(read.bounds, start)
-        if side:
-            if (side > 0) is not read.backward:
-                return [], None
-            start = None
-    return (yield from _collect(read, wanted, start, meter, clock))
-
-
 def _collect_two_forms(
     read: Query[Any], wanted: int | None, start: Item | None, meter: CostMeter, clock: Clock
 ) -> Steps[tuple[list[Found], Item | None]]:
-    """As `_collect`, while items are stored under keys of two forms."""
+    """As `Reader._collect`, while items are stored under keys of two forms."""
     found: list[Found] = []
     merge = TwoForms(read, start, meter, clock)
     while not merge.is_over:
@@ -679,7 +670,7 @@ class Traversal(Generic[R]):
         self._clock = clock
         self._at_end = at_end
         self._meter = CostMeter(read.is_consistent, read.when_invalid)
-        self._pace = _Pace(read, self._meter)
+        self._sizes = _RequestSizes(read, self._meter)
         self._start: Item | None = None
         self._merge = TwoForms(read, None, self._meter, clock) if has_two_forms(read) else None
         self._request = None if read.is_empty else read.composed
@@ -723,7 +714,7 @@ class Traversal(Generic[R]):
             results = yield from merge.step(missing)
             self.is_over = merge.is_over
             return results
-        limit = self._pace.next(missing, meter.returned)
+        limit = self._sizes.next(missing, meter.returned)
         request = _continued(self._request, self._start, limit)
         response = yield Call(read.operation, request, read.selection.json_items)
         meter.count(response)
@@ -744,7 +735,7 @@ def _continued(request: Any, start: Item | None, limit: int | None) -> dict[str,
     return further
 
 
-class _Pace:
+class _RequestSizes:
     """Chooses how many items each request reads: probably enough, within the query's limits."""
 
     __slots__ = ("_last", "_meter", "_read")
