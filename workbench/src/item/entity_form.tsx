@@ -148,7 +148,7 @@ export function EntityForm({ table, entity, item, form, given, saving, refused, 
         </NameFaults.Provider>
         {maintained.length > 0 && (
           <section class="maintained" aria-label="Set by the library">
-            <h3>Set by the library</h3>
+            <h2>Set by the library</h2>
             <dl>
               {maintained.map((each) => (
                 <div key={each.name}>
@@ -252,7 +252,7 @@ function Keys({ table, keys }: { table: string; keys: DraftKey[] }) {
   if (!keys.length) return null;
   return (
     <section class="draft-keys" aria-label="Keys">
-      <h3>Keys</h3>
+      <h2>Keys</h2>
       <dl>
         {keys.map((key) => (
           <div key={key.name}>

@@ -200,7 +200,7 @@ function Costs({ rows, isWrite }: { rows: [name: string, cost: Cost][]; isWrite:
       <table class="grid costs">
         <thead>
           <tr>
-            <th />
+            <td />
             <th scope="col" class="number">requests</th>
             {!isWrite && <th scope="col" class="number">items read</th>}
             {!isWrite && <th scope="col" class="number">returned</th>}

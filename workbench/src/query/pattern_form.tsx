@@ -181,7 +181,7 @@ function Field(props: { parameter: Parameter; label?: string; text: string; onTe
     <span class={zone ? "typed moment" : "typed"}>
       <input
         aria-label={label}
-        placeholder={zone ? "2026-09-01" : parameter.type}
+        placeholder={zone ? "2026-09-01" : (TYPES[parameter.type] ?? parameter.type)}
         title={zone && `A time such as 2026-09-01T12:00; without a zone it is taken as ${zone}`}
         value={text}
         disabled={disabled}
@@ -194,6 +194,7 @@ function Field(props: { parameter: Parameter; label?: string; text: string; onTe
   );
 }
 
+const TYPES: Record<string, string> = { str: "text", int: "whole number", Decimal: "number", float: "number" };
 const IS_DATE = /^\d{4}-\d\d-\d\d$/;
 const HAS_ZONE = /(?:[Zz]|[+-]\d\d:?\d\d)$/;
 

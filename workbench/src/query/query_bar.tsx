@@ -304,7 +304,7 @@ function Beside({ table, chosen }: { table: TableInfo; chosen: string }) {
   if (!table.indexes.length && !others.length) return null;
   return (
     <select
-      class="patterns"
+      class="patterns beside"
       aria-label="Index or table beside the table"
       value={chosen}
       onChange={(event) => {
