@@ -94,12 +94,13 @@ format: $(READY) ## put the code into form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-files: $(READY) ## write what is made of the source: the client's request types, the map of files and the picture of the house, docs/lint.md, docs/design/order-of-checks.md
+files: $(READY) ## write what is made of the source: the client's request types, the map of files and the picture of the house, docs/lint.md, docs/design/order-of-checks.md, the methods in docs/store.md
 	$(BIN)/python -m tests.client.request_types_writer
 	$(BIN)/python -m tests.docs.file_map
 	$(BIN)/python -m tests.docs.house_map
 	$(BIN)/python -m tests.docs.lint_page
 	$(BIN)/python -m tests.docs.order_page
+	$(BIN)/python -m tests.docs.store_page
 
 pictures: $(READY) ## draw the pictures of the pages, from the code of the pages
 	$(BIN)/python -m tests.docs.pictures

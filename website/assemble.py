@@ -4,8 +4,9 @@
 
 The folder mirrors the repository, so that links between pages and "edit this page" need no table. README.md is the front
 page, docs/README.md the contents: its tables are the sections of the navigation, its links the pages in them. What GitHub
-shows otherwise is changed here: links to files that are no pages lead to the repository (or are plain text, if its
-address is unknown), the name of a public object leads to its reference, and tables have no escaped bars.
+shows otherwise is changed here: links to files that are no pages lead to the repository, the name of a public object leads to
+its reference, and tables have no escaped bars. If the address of the repository is unknown, the files that readers copy are
+part of the site, and links to other files are plain text.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +31,8 @@ CONFIGURATION: Final = BUILD / "zensical.toml"
 CONTENTS: Final = "docs/README.md"
 _REFERENCE: Final = "docs/api.md"  # the generated pages stand after it
 _BRANCH: Final = "main"
+COPIED_FOLDERS: Final = ("deploy", "examples")
+"""Files that readers copy: part of a site that cannot link to the repository."""
 
 _SECTION: Final = re.compile(r"^\| ([^|\n]+?) \| \|\n\|---\|---\|\n((?:\|.*\n)+)", re.MULTILINE)
 _LINK: Final = re.compile(r"(?<!!)\[[^\]\n]*(?:\n[^\]\n]*)?\]\(([^)\s]+)\)")
@@ -74,7 +78,7 @@ class Site:
             return text
         label = text[1 : text.rindex("](")]
         if self.repository is None:
-            return label
+            return text if file in copied_files() else label
         kind = "tree" if file.is_dir() else "blob"
         return f"[{label}]({self.repository}/{kind}/{_BRANCH}/{file.relative_to(ROOT).as_posix()})"
 
@@ -88,6 +92,8 @@ class Site:
             _write(PAGES_FOLDER / name, text)
         shutil.copytree(ROOT / "docs/pictures", PAGES_FOLDER / "docs/pictures", dirs_exist_ok=True)
         shutil.copytree(HERE / "assets", PAGES_FOLDER / "assets", dirs_exist_ok=True)
+        for path in copied_files() if self.repository is None else ():
+            _write(PAGES_FOLDER / path.relative_to(ROOT), path.read_text(encoding="utf-8"))
         _write(CONFIGURATION, self.configuration())
 
     def configuration(self) -> str:
@@ -100,6 +106,17 @@ class Site:
 
 
 _PATHS: Final = {each.path for each in PAGES}
+
+
+@cache
+def copied_files() -> frozenset[Path]:
+    """The files of `COPIED_FOLDERS`. A page among them has no place in the navigation, and is left out."""
+    found = (path for folder in COPIED_FOLDERS for path in (ROOT / folder).rglob("*"))
+    return frozenset(
+        path
+        for path in found
+        if path.is_file() and path.suffix != ".md" and "__pycache__" not in path.parts
+    )
 
 
 def navigation(generated: list[str]) -> Nav:

@@ -207,9 +207,3 @@ def test_every_difference_names_a_test_that_exists() -> None:
 def test_the_changelog_says_what_a_version_is_and_no_more() -> None:
     """What was mended before anybody had it is in the commits."""
     assert len((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split()) < 1500
-
-
-def test_the_page_of_the_store_has_all_its_methods() -> None:
-    section = page("docs/store.md").section("All methods")
-    methods = [name for name in dir(isotone.Store) if not name.startswith("_")]
-    assert [name for name in methods if f"`{name}`" not in section] == []

@@ -6,11 +6,12 @@ import inspect
 import re
 import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.docs.pages import PAGES, Page, page
-from website import reference
+from tests.docs.pages import PAGES, ROOT, Page, page
+from website import assemble, reference
 from website.assemble import Site, navigation
 
 import isotone
@@ -71,7 +72,21 @@ def test_a_page_is_changed_as_the_site_needs_it(tmp_path: Any, text: str, expect
 
 
 def test_a_link_to_a_file_is_text_where_no_repository_is_known(tmp_path: Any) -> None:
-    assert shown(tmp_path, "see [a file](../examples) here", None) == "see a file here"
+    assert shown(tmp_path, "see [a file](../src/isotone/py.typed) here", None) == "see a file here"
+    assert shown(tmp_path, "see [a folder](../examples) here", None) == "see a folder here"
+
+
+def test_a_file_to_copy_is_part_of_a_site_without_a_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "see [it](../deploy/compose.yaml) here"
+    assert shown(tmp_path, text, None) == text
+    monkeypatch.setattr(assemble, "PAGES_FOLDER", tmp_path / "pages")
+    monkeypatch.setattr(assemble, "CONFIGURATION", tmp_path / "zensical.toml")
+    Site(None).write()
+    copied = tmp_path / "pages/deploy/compose.yaml"
+    assert copied.read_bytes() == (ROOT / "deploy/compose.yaml").read_bytes()
+    assert not (tmp_path / "pages/src").exists()
 
 
 def test_every_public_name_is_in_the_reference() -> None:

@@ -177,6 +177,8 @@ class Operations(Host[M_co]):
     ) -> Steps[list[str]]:
         """Add missing global indexes, and wait until they are filled; return their names.
 
+        Items without the key attributes of an index get no entry: `rewrite` gives them those that are composed.
+
         store.add_indexes(shop, progress=print)
         """
         return table_admin.add_indexes(tables, self.engine, throughput, progress)
@@ -636,7 +638,7 @@ class Operations(Host[M_co]):
     def page(
         self, read: Read[R] | Merge[R], *, size: int = 100, cursor: str | None = None
     ) -> Steps[Page[R]]:
-        """Return `size` results, and cursors for the next and the previous page.
+        """Return up to `size` results, with cursors for the next and the previous page.
 
         There are fewer only at the end of the data, or at the query's own limits.
 
