@@ -15,6 +15,7 @@ import msgspec
 
 from isotone.cli.program import Command, print_error
 from isotone.errors import UsageError
+from isotone.output_paths import check_regular
 from isotone.server.policies import check_user
 from isotone.server.users import (
     AccessKey,
@@ -229,6 +230,7 @@ def _lifetime(text: str | None) -> timedelta | None:
 def _policy(file: str | None) -> dict[str, Any] | None:
     if file is None:
         return None
+    check_regular(file)
     try:
         policy: dict[str, Any] = msgspec.json.decode(Path(file).read_bytes(), type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
