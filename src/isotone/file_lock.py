@@ -13,11 +13,13 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from isotone.errors import InProgress, StorageError
+from isotone.errors import InProgress, StorageError, UsageError
 
 WITHOUT_LOCKS: Final = (errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS)
 """Errors of file systems that have no locks."""
@@ -26,8 +28,10 @@ WITHOUT_LOCKS: Final = (errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS)
 _REFUSAL: Final = "another process is writing {}: wait until it is done, or give another file"
 
 
-def open_locked(path: Path, refusal: str = "") -> BinaryIO:
+def open_locked(path: Path, refusal: str = "", *, wait: bool = False) -> BinaryIO:
     """Open a file for reading and writing, and lock it; raises `InProgress` if another process has locked it.
+
+    With `wait`, it waits until the file is free.
 
     The file is created if it does not exist. Writes append, so that a file emptied by another program gets no gap
     (`check_in_place`). On a file system without locks it is opened unlocked.
@@ -36,7 +40,7 @@ def open_locked(path: Path, refusal: str = "") -> BinaryIO:
         mode = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         file = os.fdopen(os.open(path, mode, 0o666), "r+b")
         try:
-            lock(file)
+            lock(file, wait=wait)
             if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 return file
         except OSError as error:
@@ -45,6 +49,23 @@ def open_locked(path: Path, refusal: str = "") -> BinaryIO:
             file.close()
             raise InProgress(refusal or _REFUSAL.format(path)) from None
         file.close()  # the process that had the lock has renamed or deleted the file
+
+
+@contextmanager
+def holding(path: Path) -> Iterator[None]:
+    """Keep other processes out of this block by an empty file, which is deleted at its end; waits until they have left.
+
+    Raises `UsageError` for a file that is not empty: it is no lock.
+    """
+    file = open_locked(path, wait=True)
+    try:
+        if os.fstat(file.fileno()).st_size:
+            raise UsageError(f"{path} is not a lock of Isotone, and not empty; move it away")
+        yield
+        with suppress(OSError):  # Windows does not delete an open file
+            path.unlink(missing_ok=True)
+    finally:
+        file.close()
 
 
 def check_in_place(file: BinaryIO, path: str | PathLike[str], size: int) -> None:

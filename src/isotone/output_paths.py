@@ -12,6 +12,8 @@ An output is refused if it is
 - a database of SQLite or one of its logs, whichever program made it, even with `--force`
 - not a regular file: a folder, a device, a pipe, a symbolic link
 - a file that nobody may write (`chmod 444`), which a rename would replace all the same
+- a file that begins otherwise than what the option writes, such as a program or the credentials of a server
+- in a folder in which nothing can be written: better now than at the end of the work
 
 A text that is written in one go may also go to a pipe, a terminal or a null device, such as `/dev/stdout`: nothing is
 replaced there. Whether an existing file may be replaced at all is the caller's decision (`--force`).
@@ -60,7 +62,8 @@ class OutputPath(NamedTuple):
 
     `beside` are the endings of files that are written beside it. `may_stream`: it is written in one go, so a pipe or a
     terminal is accepted. `is_appended`: its content is kept, so it may be a symbolic link. `needs_folder`: its folder
-    must exist. `is_database`: it becomes a database, so the caller decides which databases it may replace.
+    must exist. `is_database`: it becomes a database, so the caller decides which databases it may replace. `begins` are
+    the first bytes of what the option writes: an existing file that begins otherwise is refused.
     """
 
     option: str
@@ -70,11 +73,12 @@ class OutputPath(NamedTuple):
     is_appended: bool = False
     needs_folder: bool = True
     is_database: bool = False
+    begins: tuple[bytes, ...] = ()
 
 
-def text_output(option: str, path: Place | None) -> OutputPath | None:
+def text_output(option: str, path: Place | None, *begins: bytes) -> OutputPath | None:
     """The output of an option that writes its text in one go; None if the option was not given."""
-    return None if path is None else OutputPath(option, path, may_stream=True)
+    return None if path is None else OutputPath(option, path, may_stream=True, begins=begins)
 
 
 def check_outputs(
@@ -109,6 +113,10 @@ def check_output(output: OutputPath) -> None:
         what = _log_of(each) if output.is_database else _database_of(each) or _log_of(each)
         if what:
             raise _refused(output, each, f"is {what}, and is not replaced")
+    if output.begins and not _is_earlier(path, output.begins):
+        raise _refused(output, path, f"exists, and is nothing that {output.option} writes")
+    if output.needs_folder and not _is_writable(output):
+        raise _refused(output, path, "cannot be written there: permission denied")
 
 
 def write_text(output: OutputPath, text: str) -> None:
@@ -181,6 +189,21 @@ def _special_kind(mode: int) -> str:
     if not mode or stat.S_ISREG(mode):
         return ""
     return next((name for is_kind, name in _KINDS if is_kind(mode)), "a special file")
+
+
+def _is_earlier(path: Path, begins: tuple[bytes, ...]) -> bool:
+    """Whether a file is new or empty, or begins as one that was written before; a killed process may have left a part."""
+    if _standard_stream(path) is not None:  # what was printed comes first
+        return True
+    head = _head(path)
+    return any(head.startswith(each[: len(head)]) for each in begins)
+
+
+def _is_writable(output: OutputPath) -> bool:
+    """Whether a file can be made in the folder of an output, or the file that is appended to can be written."""
+    path = Path(output.path)
+    is_kept = path.exists() and (output.is_appended or not path.is_file())  # a pipe is not replaced
+    return _is_standard(path) or os.access(path if is_kept else path.parent, os.W_OK)
 
 
 def _check_name(output: OutputPath) -> None:

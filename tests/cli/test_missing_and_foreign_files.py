@@ -115,6 +115,31 @@ def test_a_database_is_made_of_nothing_else_than_an_empty_file(
         assert contents() == before, kind
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(line for line in READING if line.split()[0] not in ("workbench", "lint")),
+        "create {} Orders id",
+        "copy shop.db {}",
+        "import rows.jsonl {} Orders --key customer",
+        "restore shop.db {}",
+        "backup shop.db {}",
+        "repair shop.db {}",
+    ],
+)
+def test_a_database_in_memory_does_not_outlive_a_command(
+    isotone: Run, site: dict[str, str], line: str
+) -> None:
+    """A copy into one said that everything was copied, and a restore made a file that nothing opens."""
+    before = contents()
+    words = [word.replace("MODULE", site["module"]) for word in line.format(":memory:").split()]
+    outcome = isotone(*words)
+    assert outcome.code in (1, 2)
+    assert outcome.out == ""
+    assert ":memory: would be gone when this command ends" in outcome.err
+    assert contents() == before
+
+
 @pytest.mark.parametrize("kind", ["missing", "empty"])
 @pytest.mark.parametrize(
     "line",

@@ -296,6 +296,8 @@ def test_the_database_that_is_made_is_no_output(
             "is the same file as --credentials text.txt",
         ),
         ("serve --port BUSY --audit-log text.txt --tls-cert text.txt", "same file as --tls-cert"),
+        ("serve --port BUSY --audit-log new.txt --queries new.txt", "same file as --queries"),
+        ("serve --port BUSY --audit-log load.toml --workload load.toml", "same file as --workload"),
         ("export shop.db Orders shop.db/ --force", "the target shop.db/ is a file, not a folder"),
         ("export shop.db Orders - --with-table", "beside a file or a folder"),
     ],
@@ -340,12 +342,47 @@ def test_an_earlier_description_is_replaced(
     assert "KeySchema" in Path("x.jsonl.table.json").read_text()
 
 
-def test_a_regular_file_is_replaced(isotone: Run, place: Callable[[str], list[str]]) -> None:
+# What an option writes, up to "old"; a file that begins otherwise is not its own.
+EARLIER: Final = {
+    ("repair", "report"): '{"what": "old"}\n',
+    ("model", "output"): '"""Table \'old\', inferred from all 2 items."""\n',
+    ("explain", "html"): '<!doctype html><html lang="en">old</html>',
+    ("explain", "svg"): "<svg old></svg>",
+    ("simulate", "plot"): '<?xml version="1.0"?><svg>old</svg>',
+    ("serve", "audit_log"): '{"time":"old"}\n',
+    ("demo", "audit_log"): '{"time":"old"}\n',
+}
+
+
+def test_an_earlier_output_is_replaced(isotone: Run, place: Callable[[str], list[str]]) -> None:
     for command, dest in (("repair", "report"), ("model", "output"), ("explain", "svg")):
-        Path("text.txt").write_text("old")
-        Path("new.db").unlink(missing_ok=True)
-        assert isotone(*place(WRITTEN[command, dest].format("text.txt"))).code in (0, 1)
-        assert "old" not in Path("text.txt").read_text()
+        for content in (EARLIER[command, dest], ""):
+            Path("out.svg").write_text(content)
+            Path("new.db").unlink(missing_ok=True)
+            assert isotone(*place(WRITTEN[command, dest].format("out.svg"))).code in (0, 1)
+            assert "old" not in Path("out.svg").read_text()
+
+
+@pytest.mark.parametrize(("command", "dest"), EARLIER, ids=[" ".join(each) for each in EARLIER])
+def test_a_file_of_something_else_is_neither_replaced_nor_appended_to(
+    isotone: Run, place: Callable[[str], list[str]], command: str, dest: str
+) -> None:
+    """The credentials of a server, the undo log of a rewrite, the module that the command reads."""
+    others = {
+        "users.svg": '{"users": {}}',
+        "log.svg": '{"table":"shop","items":[]}\n',
+        "shop_model.svg": "import isotone\n",
+        "queries.svg": "[]\n",
+    }
+    for name, content in others.items():
+        Path(name).write_text(content)
+    before = contents()
+    for name in others:
+        code, _, err = isotone(*place(WRITTEN[command, dest].format(name)))
+        assert code != 0
+        assert f"{name} exists, and is nothing that --" in err
+        assert contents() == before
+        assert not Path("new.db").exists()  # nothing was done in vain
 
 
 def test_a_text_may_go_to_a_standard_stream_or_a_null_device(

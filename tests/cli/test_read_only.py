@@ -183,3 +183,28 @@ def test_a_log_that_cannot_be_read_is_not_ignored(folder: Path) -> None:
         assert "in the log" in outcome.out
     else:
         assert "has a log" in outcome.err
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(
+    folder: Path, tmp_path: Path
+) -> None:
+    """Each target is in a folder that can be written, so that only the check of the output comes before it."""
+    (folder / "log").write_text('{"table":"shop","items":[]}\n')
+    file = close_to_writers(folder, "folder")
+    made, out = str(tmp_path / "new.db"), str(folder / "out")
+    outcomes = run_bound(
+        ("repair", file, made, "--report", out),
+        ("model", file, "Orders", "--output", out),
+        ("explain", file, "SELECT * FROM Orders", "--html", out),
+        ("export", file, "Orders", f"{out}.jsonl"),
+        ("backup", file, f"{out}.db"),
+        ("repair", file, f"{out}.db"),
+    )
+    for outcome in outcomes:
+        assert outcome.code == 1
+        assert f"{folder}/out" in outcome.err
+        assert "cannot be written there: permission denied" in outcome.err
+        assert outcome.err.count("\n") == 1, "work was begun"
+    assert not Path(made).exists()
+    (written,) = run_bound(("repair", file, made, "--report", str(tmp_path / "lost.jsonl")))
+    assert written.code == 0

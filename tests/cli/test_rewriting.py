@@ -102,6 +102,20 @@ def test_wrong_command_lines_exit_with_2(
     assert text in err
 
 
+@pytest.mark.parametrize(
+    "words", [["--dry-run"], ["--undo-log", "new"], ["--segments", "2"], ["--units-per-second", "9"]]
+)
+def test_an_undo_takes_no_option_of_a_rewrite(site: str, isotone: Run, words: list[str]) -> None:
+    """With --dry-run it would write, although it was told not to."""
+    change = ["--change", f"{site}:to_number"]
+    isotone("rewrite", f"{site}:Order", "shop.db", "--yes", "--undo-log", "log", *change)
+    code, out, err = isotone("rewrite", "--undo", "log", "shop.db", "--yes", *words)
+    assert (code, out) == (2, "")
+    assert f"{words[0]} is for a rewrite" in err
+    assert isotone("rewrite", "--undo", "log", site, "shop.db", "--yes").code == 2
+    assert isotone("verify", f"{site}:Order", "shop.db").code == 0, "an item was restored"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Windows needs a permission for symbolic links")
 def test_an_undo_log_that_cannot_be_written_exits_with_2(site: str, isotone: Run) -> None:
     """1 would say that items were left as they are."""

@@ -304,6 +304,33 @@ def test_what_an_option_refuses(isotone, tmp_path, monkeypatch, words, code, tol
     assert told in outcome.err
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "serve --port 0 --credentials {}",
+        "serve --port 0 --tls-cert {}",
+        "serve --port 0 --tls-cert cert.pem --tls-key {}",
+        "user list --credentials {}",
+        "user add ann --policy {}",
+    ],
+)
+def test_a_pipe_is_not_waited_for(tmp_path, line):
+    """Opening a pipe waits for its writer, without a word."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "cert.pem").write_text("")
+    words = line.format("pipe").split()
+    with programs.isotone(*words, cwd=tmp_path, stderr=subprocess.PIPE) as running:
+        try:
+            _, err = running.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            running.kill()
+            raise
+    assert running.returncode == 1
+    assert "pipe is a pipe, not a regular file" in err
+    assert [path.name for path in tmp_path.iterdir() if "json" in path.name] == []
+
+
 @pytest.mark.parametrize("words", ["serve new.db", "serve", "demo new.db --no-open", "demo"])
 @pytest.mark.parametrize(
     ("option", "code", "told"),

@@ -7,9 +7,12 @@ import json
 import os
 import re
 import stat
+import subprocess
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
+from tests import programs
 
 import isotone as package
 from isotone.errors import UsageError
@@ -219,6 +222,24 @@ def test_a_change_that_fails_changes_nothing(isotone, file):
     ):
         users["bob"] = users["ann"]
     assert file.read_bytes() == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has such a device")
+def test_a_key_that_cannot_be_shown_is_not_kept(isotone, file):
+    """The old key of a rotation would be over, and the new one known to nobody."""
+    assert isotone("user", "add", "ann", "--credentials", file).code == 0
+    before = file.read_bytes()
+    for words in (("add", "bob"), ("rotate", "ann")):
+        with (
+            Path("/dev/full").open("w") as full,
+            programs.isotone(
+                "user", *words, "--credentials", file, stdout=full, stderr=subprocess.PIPE
+            ) as running,
+        ):
+            _, err = running.communicate(timeout=30)
+        assert running.returncode == 1
+        assert "No space left on device" in err
+        assert file.read_bytes() == before
 
 
 def test_an_action_that_does_not_exist(isotone, file):

@@ -263,7 +263,7 @@ def test_no_line_goes_to_a_file_that_was_deleted(audit, tmp_path, caplog, there)
     audit.write(AuditEntry(source="::1", action="GetItem"), b"{}")
     path.unlink()
     if there == "another file":
-        path.write_text("{}\n")
+        path.write_text('{"time":"of another server"}\n')
     elif there == "a folder":
         path.mkdir()
     with caplog.at_level(logging.ERROR, "isotone.server"):

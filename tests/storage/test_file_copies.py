@@ -280,7 +280,8 @@ def test_two_backups_to_one_target_do_not_meet(database: isotone.Database) -> No
     with pytest.raises(StorageBusy, match=r"another process is writing copy\.db"):
         isotone.backup("shop.db", "copy.db")
     first.close()
-    Path("copy.db.part").write_bytes(os.urandom(9000))  # what a killed process leaves
+    Path("copy.db.part").write_bytes(os.urandom(9000))  # what a killed process leaves, with its mark
+    Path("copy.db.part-begun").touch()
     isotone.backup("shop.db", "copy.db")
     assert numbers_in("copy.db") == set(range(200))
 
@@ -487,6 +488,17 @@ def test_a_database_is_no_draft_of_a_backup(database: isotone.Database) -> None:
         with pytest.raises(UsageError, match=r"part is a database, and .* give another target"):
             call()
     assert {path.name: path.read_bytes() for path in Path().glob("*.part")} == before
+
+
+def test_a_text_is_no_draft_of_a_backup(database: isotone.Database) -> None:
+    database.backup("mine.db")
+    Path("copy.db.part").write_text("precious")
+    for call in (lambda: database.backup("copy.db"), lambda: isotone.restore("mine.db", "copy.db")):
+        with pytest.raises(UsageError, match=r"copy\.db\.part is no unfinished backup"):
+            call()
+        assert Path("copy.db.part").read_text() == "precious"
+    Path("copy.db.part").write_text("")
+    database.backup("copy.db")
 
 
 def test_a_backup_that_was_killed_as_it_got_its_name_is_not_written_over(

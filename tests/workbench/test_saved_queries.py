@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +16,9 @@ from tests.workbench.page import Browserless
 
 import isotone
 from isotone.server import running_server
-from isotone.workbench import Workbench
+from isotone.output_paths import write_whole
+from isotone.workbench import Workbench, saved_queries
+from isotone.workbench.saved_queries import SavedQueries
 
 OPEN = {"name": "Open orders", "words": "shop: all items", "address": "#/t/shop/items"}
 ANN = {"name": "ann's", "words": "shop: pk = ann", "address": "#/t/shop/items?pk=ann"}
@@ -81,6 +87,45 @@ def test_a_link_is_not_written_through(page, file, tmp_path):
     file.symlink_to(other)
     assert "symbolic link" in error(page.call("save_query", OPEN))
     assert other.read_text() == "[]"
+
+
+def test_two_workbenches_keep_what_each_other_saves(file, monkeypatch):
+    """Two servers, or a server and `isotone workbench`, of one file: no query that was answered for is lost."""
+
+    def slow_write(path: Path, content: bytes) -> None:
+        time.sleep(0.01)
+        write_whole(path, content)
+
+    monkeypatch.setattr(saved_queries, "write_whole", slow_write)
+    each = [SavedQueries(file), SavedQueries(file)]  # as processes, they share no lock in memory
+    names = [f"query {number:02}" for number in range(20)]
+    with ThreadPoolExecutor(4) as threads:
+        list(
+            threads.map(
+                lambda name: asyncio.run(each[int(name[-1]) % 2].save({**OPEN, "name": name})),
+                names,
+            )
+        )
+    assert [query["name"] for query in json.loads(file.read_text())] == names
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+def test_a_file_beside_it_that_is_no_lock_is_left_alone(page, file):
+    lock = file.with_name("queries.json.lock")
+    lock.write_text("precious")
+    assert "is not a lock" in error(page.call("save_query", OPEN))
+    assert lock.read_text() == "precious"
+    assert not file.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
+def test_a_pipe_or_a_folder_in_its_place_is_not_waited_for(page, file):
+    for make, kind in ((os.mkfifo, "a pipe"), (os.mkdir, "a folder")):
+        make(file)
+        for call, given in (("queries", {}), ("save_query", OPEN)):
+            assert f"is {kind}, not a regular file" in error(page.call(call, given))
+        file.rmdir() if kind == "a folder" else file.unlink()
+    assert page.call("save_query", OPEN) == {"queries": [OPEN]}
 
 
 def test_without_a_file_the_browser_keeps_them():

@@ -84,6 +84,25 @@ def take(page: Browserless, name: str = "before", tables: list[str] | None = Non
     return identity
 
 
+def test_the_list_says_which_database_a_snapshot_is_of(serve: Serve, tmp_path: Path) -> None:
+    """Two databases may use one folder; the same name in another folder is another database."""
+    take(serve(target="shop.db"), "mine")
+    take(serve(target=str(tmp_path / "shop.db")), "theirs")
+    theirs, mine = serve(target="shop.db").call("snapshots")["snapshots"]
+    assert (mine["target"], mine["foreign"]) == (str(Path("shop.db").absolute()), False)
+    assert (theirs["target"], theirs["foreign"]) == (str(tmp_path / "shop.db"), True)
+
+
+def test_a_copied_description_is_no_second_snapshot(serve: Serve, tmp_path: Path) -> None:
+    page = serve()
+    identity = take(page)
+    description = tmp_path / "snapshots" / f"{identity}.json"
+    description.with_name("copy.json").write_bytes(description.read_bytes())
+    listed = page.call("snapshots")
+    assert [each["id"] for each in listed["snapshots"]] == [identity]
+    assert listed["unreadable"] == ["copy.json"]
+
+
 def compare(page: Browserless, before: str, after: str = "now", **given: Any) -> Any:
     names = {"from": before, "to": after, "table": NAME}
     answer = page.call("comparison", {**names, "start": True, **given})

@@ -111,7 +111,7 @@ def _repair_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _repair(arguments: argparse.Namespace) -> int:
-    report = text_output("--report", arguments.report)
+    report = text_output("--report", arguments.report, b'{"what": ')
     check_outputs(report, inputs={"FILE": arguments.file, "NEW_FILE": arguments.target})
     with progress_output("repair", arguments) as output:
 

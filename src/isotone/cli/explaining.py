@@ -25,6 +25,7 @@ from isotone.output_paths import check_outputs, text_output, write_text
 from isotone.values.notation import literal, parse_json
 
 _SAMPLE: Final = 1000
+_PAGE_BEGIN: Final = "<!doctype html>"
 _STATEMENTS: Final = ("select", "insert", "update", "delete")
 
 
@@ -73,8 +74,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    page = text_output("--html", arguments.html)
-    drawing = text_output("--svg", arguments.svg)
+    page = text_output("--html", arguments.html, _PAGE_BEGIN.encode())
+    drawing = text_output("--svg", arguments.svg, b"<svg ")
     check_outputs(page, drawing, inputs={"FILE_OR_URL": opened_file(arguments)})
     subject = _subject(arguments)
     tables = modules.tables_of(arguments.model)
@@ -105,7 +106,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _page(explained: isotone.Explanation) -> str:
     return (
-        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        f'{_PAGE_BEGIN}<html lang="en"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><title>Explanation</title>'
         "<style>:root{color-scheme:light dark}body{font-family:system-ui,sans-serif;margin:2rem auto;"
         "max-width:75rem;padding:0 1rem}svg{max-width:100%;height:auto}dt{font-weight:600}"

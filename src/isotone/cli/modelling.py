@@ -15,6 +15,8 @@ from isotone.inference import DEFAULT_SAMPLE, Inferred
 from isotone.output_paths import check_outputs, text_output, write_text
 from isotone.text_table import pluralized
 
+_BEGINS: Final = (b'"""Table ', b'{\n  "table": ')  # of a module, and of --json
+
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
@@ -42,7 +44,7 @@ def _count(text: str) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    target = text_output("--output", arguments.output)
+    target = text_output("--output", arguments.output, *_BEGINS)
     check_outputs(target, inputs={"FILE_OR_URL": opened_file(arguments)})
     with (
         isotone.connect(arguments.connection, check_keys=False) as store,

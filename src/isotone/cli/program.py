@@ -50,6 +50,10 @@ class CommandEntry(NamedTuple):
     failure: int = 1
 
 
+_MEMORY: Final = ":memory:"
+_IN_MEMORY: Final = ("serve", "demo", "shell", "workbench")  # commands that run until they are stopped
+_PLACES: Final = ("source", "target", "address", "file", "backup")  # arguments that may name a database
+
 COMMANDS: Final = {
     "serve": CommandEntry("serving", "serve a file, or memory, to any AWS SDK over HTTP"),
     "demo": CommandEntry("serving", "serve sample tables to play with"),
@@ -208,12 +212,21 @@ def _run(name: str, words: list[str]) -> int:
         raise UsageError("an argument has a NUL character, which no file, table or value may have")
     arguments = parser_of(name).parse_args(words)
     command = command_of(name)
+    _check_lasts(name, arguments)
     if not COMMANDS[name].opens:
         return command.run(arguments)
     from isotone.cli.database import connect
 
     with connect(arguments.source, create=command.creates) as arguments.connection:
         return command.run(arguments)
+
+
+def _check_lasts(name: str, arguments: argparse.Namespace) -> None:
+    """Refuse a database in memory for a command that ends: what it has written would end with it."""
+    if name not in _IN_MEMORY and _MEMORY in (getattr(arguments, each, "") for each in _PLACES):
+        raise UsageError(
+            f"{_MEMORY} would be gone when this command ends: give a file, or use isotone shell"
+        )
 
 
 def _guarded(action: Callable[[], int], failure: int = 1) -> int:

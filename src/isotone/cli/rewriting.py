@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from isotone import Rewritten, Store, Undone
 
 _LEFT: Final = 1  # the exit code if some items could not be rewritten
+_NOT_OF_AN_UNDO: Final = {
+    "module": "MODULE",
+    "dry_run": "--dry-run",
+    "change": "--change",
+    "units_per_second": "--units-per-second",
+    "segments": "--segments",
+    "undo_log": "--undo-log",
+}
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +42,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     units = "the capacity units to use, at most"
     add("--units-per-second", metavar="N", type=float, help=units)
     segments = "parts of a table that are rewritten at the same time"
-    add("--segments", metavar="N", type=int, default=1, help=segments)
+    add("--segments", metavar="N", type=int, help=segments)
     add("--undo-log", metavar="FILE", help="append the previous state of each item to this file")
     undo = "restore the items in this log that have not changed since, and exit"
     add("--undo", metavar="FILE", help=undo)
@@ -94,7 +102,7 @@ def _rewrite_one(
         change=change,
         dry_run=arguments.dry_run,
         units_per_second=arguments.units_per_second,
-        segments=arguments.segments,
+        segments=1 if arguments.segments is None else arguments.segments,
         undo=arguments.undo_log,
         progress=show,
     )
@@ -119,6 +127,11 @@ def _print(results: dict[str, Rewritten], *, is_json: bool) -> None:
 
 
 def _undo(arguments: argparse.Namespace) -> int:
+    for name, option in _NOT_OF_AN_UNDO.items():
+        if getattr(arguments, name) not in (None, False):
+            raise UsageError(
+                f"{option} is for a rewrite, and --undo restores all items of its log; leave one of them out"
+            )
     if not Path(arguments.undo).is_file():
         raise UsageError(f"there is no undo log {arguments.undo}")
     check_exists(arguments.address)

@@ -267,6 +267,8 @@ def _check_files(arguments: argparse.Namespace) -> None:
             "--credentials": arguments.credentials,
             "--tls-cert": arguments.tls_cert,
             "--tls-key": arguments.tls_key,
+            "--queries": getattr(arguments, "queries", None),  # of serve alone
+            "--workload": getattr(arguments, "workload", None),
         },
     )
 

@@ -23,7 +23,7 @@ from isotone.cli import modules
 from isotone.cli.program import INTERRUPTED, Command, print_error
 from isotone.cli.progress import add_progress_argument, progress_output
 from isotone.errors import UsageError
-from isotone.output_paths import OutputPath, check_outputs
+from isotone.output_paths import check_outputs
 from isotone.prices import US_EAST_1, Prices
 from isotone.text_table import pluralized
 
@@ -87,15 +87,15 @@ def _shard(text: str) -> tuple[str, int]:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    picture = None if arguments.plot is None else OutputPath("--plot", arguments.plot)
+    from isotone.advisor.simulation import plots
+
+    picture = None if arguments.plot is None else plots.picture_output("--plot", arguments.plot)
     check_outputs(picture, inputs={"WORKLOAD": arguments.workload, "--prices": arguments.prices})
     found, compared, is_whole = _simulated(arguments, workload_of(arguments.workload))
     if found is None:
         print_error("interrupted; too few runs are finished for a forecast")
         return INTERRUPTED
     if arguments.plot:
-        from isotone.advisor.simulation import plots
-
         plots.save(found, arguments.plot)
     _print(found, compared, is_json=arguments.json)
     if not is_whole:

@@ -15,6 +15,7 @@ import msgspec
 
 from isotone.cli.program import Command, print_error
 from isotone.errors import UsageError
+from isotone.output_paths import check_regular
 from isotone.server.policies import check_user
 from isotone.server.users import (
     AccessKey,
@@ -130,8 +131,8 @@ def _add(arguments: argparse.Namespace) -> None:
                 f"there is a user {arguments.name} already; isotone user rotate {arguments.name} gives a new key"
             )
         users[arguments.name] = user
-    print(f"{arguments.name} was added to {arguments.credentials}: {_access(user)}.", end=" ")
-    _print_pair(arguments.name, key)
+        print(f"{arguments.name} was added to {arguments.credentials}: {_access(user)}.", end=" ")
+        _print_pair(arguments.name, key)
 
 
 def _check_actions(user: User) -> None:
@@ -167,11 +168,11 @@ def _rotate(arguments: argparse.Namespace) -> None:
         old = [each for each in old if each.expires is not None and each.expires > now]
         until = max((each.expires for each in old if each.expires is not None), default=None)
         users[arguments.name] = msgspec.structs.replace(user, keys=[*old, key])
-    end = "does not expire" if key.expires is None else f"is valid until {_time(key.expires)}"
-    old_end = "are no longer valid" if until is None else f"are valid until {_time(until)}"
-    print(f"{arguments.name} has a new key in {arguments.credentials}, which {end}.", end=" ")
-    print(f"Previous keys {old_end}.", end=" ")
-    _print_pair(arguments.name, key)
+        end = "does not expire" if key.expires is None else f"is valid until {_time(key.expires)}"
+        old_end = "are no longer valid" if until is None else f"are valid until {_time(until)}"
+        print(f"{arguments.name} has a new key in {arguments.credentials}, which {end}.", end=" ")
+        print(f"Previous keys {old_end}.", end=" ")
+        _print_pair(arguments.name, key)
 
 
 def _remove(arguments: argparse.Namespace) -> None:
@@ -231,6 +232,7 @@ def _lifetime(text: str | None) -> timedelta | None:
 def _policy(file: str | None) -> dict[str, Any] | None:
     if file is None:
         return None
+    check_regular(file)
     try:
         policy: dict[str, Any] = msgspec.json.decode(Path(file).read_bytes(), type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -257,6 +259,7 @@ def _time(moment: datetime) -> str:
 
 
 def _print_pair(name: str, key: AccessKey) -> None:
+    """Print a new key: before the file is replaced, because nothing shows the key again if it cannot be printed."""
     token = key.session_token
     print(
         _PAIR.format(
@@ -267,6 +270,7 @@ def _print_pair(name: str, key: AccessKey) -> None:
             token_export=f"export AWS_SESSION_TOKEN={token}\n" if token else "",
         ),
         end="",
+        flush=True,
     )
 
 

@@ -81,7 +81,12 @@ class _AuditLine(msgspec.Struct, frozen=True):
 def audit_output(target: str | PathLike[str]) -> OutputPath:
     """The `OutputPath` of an audit log: lines are appended to it; it may be a pipe, or a terminal."""
     return OutputPath(
-        "--audit-log (audit_log=)", target, may_stream=True, is_appended=True, needs_folder=False
+        "--audit-log (audit_log=)",
+        target,
+        may_stream=True,
+        is_appended=True,
+        needs_folder=False,
+        begins=(b'{"time":',),
     )
 
 

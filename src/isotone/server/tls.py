@@ -21,10 +21,9 @@ class Certificate(ssl.SSLContext):
 
     def load(self) -> None:
         """Read the files again. Raises `UsageError` if they are not a certificate and its key."""
-        if hasattr(self, "_current"):
-            for file in self._files:
-                if file is not None:
-                    check_regular(file)
+        for file in self._files:
+            if file is not None:
+                check_regular(file)
         self._current = _context(*self._files)
 
     def wrap_bio(self, *arguments: Any, **options: Any) -> ssl.SSLObject:

@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from isotone.errors import UsageError
-from isotone.output_paths import OutputPath, check_output, errors_name
+from isotone.output_paths import OutputPath, check_output, check_regular, errors_name
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_+=,.@-]{1,64}")  # IAM's rule
 _KEY_ID: Final = re.compile(r"[A-Za-z0-9_.-]{3,128}")
@@ -95,6 +95,7 @@ class Users:
 def read_users(path: str | PathLike[str]) -> Users:
     """The users in a credentials file. Raises `UsageError` if it is absent or invalid."""
     file = Path(path)
+    check_regular(file)
     try:
         document = file.read_bytes()
     except FileNotFoundError:

@@ -384,18 +384,19 @@ class _PartFile:
         self.connection: Any = None
 
     def check(self) -> None:
-        """Raise `UsageError` if a database is at the part's path that is not an unfinished backup."""
+        """Raise `UsageError` if a file is at the part's path that is not an unfinished backup."""
         file, header = Path(self.path), header_of(self.path)
         with suppress(FileNotFoundError):
             if file.stat().st_nlink > 1 and Path(self.target).exists():
                 # a process was killed while naming its part; this name is also the finished target
                 file.unlink()
                 return
-        if self._mark.exists() or header is None:
+        if self._mark.exists() or not _is_not_empty(self.path):
             return
-        if header.application_id != APPLICATION_ID or header.is_in_wal_mode:
+        if header is None or header.application_id != APPLICATION_ID or header.is_in_wal_mode:
+            what = "no unfinished backup" if header is None else "a database"
             raise UsageError(
-                f"{self.path} is a database, and the backup would be written there until it is complete: give another "
+                f"{self.path} is {what}, and the backup would be written there until it is complete: give another "
                 "target, or delete that file"
             )
 

@@ -8,7 +8,8 @@
       }
     ]
 
-It is read again for each call, so what somebody else has committed appears, and replaced as a whole. Queries are in the
+It is read again for each call, so what somebody else has committed appears, and replaced as a whole. A lock beside it
+keeps two workbenches from replacing it at once, because one of them would drop what the other has saved. Queries are in the
 order of their names, so that two people who add one each rarely edit the same lines.
 """
 
@@ -22,11 +23,13 @@ from typing import Any, Final
 import msgspec
 
 from isotone.errors import UsageError
-from isotone.output_paths import OutputPath, check_output, write_whole
+from isotone.file_lock import holding
+from isotone.output_paths import OutputPath, check_output, check_regular, write_whole
 from isotone.tables.threads import in_thread
 
 Answer = dict[str, Any]
 OPTION: Final = "--queries"
+_LOCK: Final = ".lock"
 
 
 class SavedQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -71,19 +74,20 @@ class SavedQueries:
         return await in_thread(self._change, str(given.get("name")), None)
 
     def _change(self, name: str, query: SavedQuery | None) -> Answer:
-        with self._changing:
+        path = self._file()
+        check_output(OutputPath(OPTION, path, beside=(_LOCK,)))
+        with self._changing, holding(path.with_name(path.name + _LOCK)):
             kept = [each for each in self._read() if each.name != name]
             if query is not None:
                 kept.append(query)
             kept.sort(key=lambda each: (each.name.casefold(), each.name))
-            path = self._file()
-            check_output(OutputPath(OPTION, path))
             text = msgspec.json.format(msgspec.json.encode(kept), indent=2)
             write_whole(path, text + b"\n")
             return {"queries": kept}
 
     def _read(self) -> list[SavedQuery]:
         path = self._file()
+        check_regular(path)
         try:
             found = msgspec.json.decode(path.read_bytes(), type=list[SavedQuery])
             for each in found:

@@ -77,10 +77,15 @@ class SnapshotFolder:
         found, unreadable = list[SnapshotFile](), list[str]()
         for file in self.path.glob("*.json"):
             try:
-                found.append(_decode(file.read_bytes()))
+                snapshot = _decode(file.read_bytes())
             except FileNotFoundError:
                 continue  # another process has just deleted it
             except (msgspec.MsgspecError, OSError):
+                unreadable.append(file.name)
+                continue
+            if snapshot.id == file.stem:
+                found.append(snapshot)
+            else:  # a copy, which would stand for the files of the original
                 unreadable.append(file.name)
         return sorted(found, key=lambda each: each.began, reverse=True), sorted(unreadable)
 

@@ -29,6 +29,7 @@ from isotone.moving.table_making import (
     read_definition,
 )
 from isotone.tables.description import table_names
+from isotone.tables.job_state import address_text
 from isotone.tables.jobs import Job
 from isotone.tables.pace import Pace
 from isotone.tables.progress import Meter
@@ -229,7 +230,7 @@ class Snapshots:
     def _listed(self) -> Answer:
         folder = self._folder
         found, unreadable = folder.all()
-        shown = [_described(each, folder) for each in found]
+        shown = [_described(each, folder, self._source.target) for each in found]
         taking = self._taking
         return {
             "snapshots": shown,
@@ -258,7 +259,7 @@ class Snapshots:
                 SnapshotFile(
                     taking.id,
                     taking.name,
-                    self._source.target,
+                    address_text(self._source.target) or self._source.target,
                     began,
                     time.time(),
                     is_moment(backend),
@@ -545,13 +546,16 @@ def _status_of_taking(taking: _Taking) -> Answer:
     return {"id": taking.id, "name": taking.name, "table": table, **taking.status()}
 
 
-def _described(snapshot: SnapshotFile, folder: SnapshotFolder) -> Answer:
+def _described(snapshot: SnapshotFile, folder: SnapshotFolder, target: str) -> Answer:
+    """A snapshot in the list. `foreign`: it was taken of another database than `target`, which uses the same folder."""
     return {
         "id": snapshot.id,
         "name": snapshot.name,
         "began": snapshot.began,
         "ended": snapshot.ended,
         "moment": snapshot.is_moment,
+        "target": snapshot.target,
+        "foreign": snapshot.target not in (target, address_text(target)),
         "account": next(map(_account_of, snapshot.tables.values()), ""),
         "file": str(folder.file(snapshot.id)),
         "bytes": folder.size(snapshot.id),

@@ -26,6 +26,10 @@ export interface Snapshot {
   ended: number;
   /** Whether all of it is of one moment. */
   moment: boolean;
+  /** The database of which it was taken. */
+  target: string;
+  /** Whether that is another one than the page shows. */
+  foreign: boolean;
   /** The account of its tables. */
   account: string;
   file: string;

@@ -231,6 +231,7 @@ function SnapshotEntry({ snapshot, table, all, hasAccounts, onDelete }: EntryPro
           {" · "}
           <span title="on the disk">{size(snapshot.bytes)}</span>
           {table && snapshot.tables.length > 1 && ` · with ${plural(snapshot.tables.length - 1, "other table")}`}
+          {snapshot.foreign && <span title="Taken of another database, which uses the same folder"> · of {snapshot.target}</span>}
           {hasAccounts && ` · account ${snapshot.account}`}
           {!snapshot.moment && <span title="Items may be of different moments"> · scanned{seconds > 1 ? ` over ${seconds} s` : ""}</span>}
         </span>

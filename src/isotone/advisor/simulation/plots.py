@@ -15,6 +15,7 @@ from isotone.errors import UsageError
 from isotone.output_paths import OutputPath, check_output, write_whole
 
 FORMATS: Final = ("png", "svg", "pdf")
+_BEGINS: Final = (b"\x89PNG", b"<?xml", b"%PDF")
 _PLACES: Final = 5
 _KEYS: Final = 8
 _MONTHS: Final = 24
@@ -25,12 +26,17 @@ _INK: Final = "#334155"
 _GIGABYTE: Final = 1e9
 
 
+def picture_output(option: str, path: str | PathLike[str]) -> OutputPath:
+    """The `OutputPath` of a picture, which replaces an earlier one alone."""
+    return OutputPath(option, path, begins=_BEGINS)
+
+
 def save(forecast: Forecast, path: str | PathLike[str]) -> None:
     """Write the picture; the file's ending decides the format."""
     ending = Path(path).suffix.lstrip(".").lower()
     if ending not in FORMATS:
         raise UsageError(f"{path}: a picture ends in {', '.join(f'.{each}' for each in FORMATS)}")
-    check_output(OutputPath("the picture", path))
+    check_output(picture_output("the picture", path))
     picture = BytesIO()
     metadata = {"Date": None} if ending == "svg" else None
     _figure(forecast).savefig(picture, format=ending, dpi=150, metadata=metadata)
