@@ -455,6 +455,8 @@ def refusals() -> Iterator[tuple[str, dict[str, Any], str]]:
     latest = {"ShardIteratorType": "LATEST", "SequenceNumber": "1" * 21}
     words = "SequenceNumber should not be passed for this iterator type"
     yield ("GetShardIterator", latest, words)
+    absent = "shardId-00000000000000000000-00000009"  # which would be found missing later
+    yield ("GetShardIterator", {**latest, "ShardId": absent}, words)
     yield ("GetShardIterator", {**latest, "ShardIteratorType": "AT_TIMESTAMP"}, words)
     words = "Timestamp should not be passed for this iterator type"
     yield ("GetShardIterator", {"ShardIteratorType": "LATEST", "Timestamp": 1}, words)
@@ -476,7 +478,7 @@ def test_parameters_are_refused_in_the_services_words(
         "GetRecords": {"ShardIterator": iterator(ask, shard)},
         "GetShardIterator": {"StreamArn": arn(ask), "ShardId": shard},
     }
-    error = ask.refused(operation, **base[operation], **request_)
+    error = ask.refused(operation, **{**base[operation], **request_})
     assert error.code == "ValidationException"
     assert error.message == f"One or more parameter values were invalid: {words}"
 

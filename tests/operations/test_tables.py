@@ -357,16 +357,6 @@ def test_tags_are_checked_wherever_they_come_from(
     ask("CreateTable", **create, Tags=[tag("é k_.:/=+-@", "1 2")])
 
 
-def test_too_many_tags_are_refused_before_the_table_is_looked_for(ask: Asker) -> None:
-    arn = "arn:aws:dynamodb:us-east-1:000000000000:table/none"
-    tags = [tag(str(number)) for number in range(51)]
-    assert "Too many tags" in ask.refused("TagResource", ResourceArn=arn, Tags=tags).message
-    assert (
-        ask.refused("TagResource", ResourceArn=arn, Tags=tags[1:]).code
-        == "ResourceNotFoundException"
-    )
-
-
 def test_a_projection_names_an_attribute_once(ask: Asker) -> None:
     index = {
         "IndexName": "by-g",

@@ -444,14 +444,14 @@ OF_TABLES: Final[tuple[Known, ...]] = (
         "An ARN of another account or of no table is no resource (ResourceNotFoundException is documented for all three "
         "actions); dynoxide ignores accounts.",
         API + "API_ListTagsOfResource.html",
-        r"(OK: |AccessDeniedException: |ResourceNotFoundException: ).*",
+        rf"(OK: |AccessDeniedException: |ResourceNotFoundException: |{_VALID}{_INVALID}Too many tags: ).*",
         r"ResourceNotFoundException: Requested resource not found: ResourcArn: .* not found",
         r"^(TagResource|UntagResource|ListTagsOfResource) ",
     ),
     Known(
         "The ARN of a stream was seen to be checked before the stream is looked up; dynoxide does not look.",
         API + "API_streams_DescribeStream.html",
-        r"(OK: |ResourceNotFoundException: ).*",
+        rf"(OK: |ResourceNotFoundException: |{_VALID}Invalid SequenceNumber for the shard).*",
         rf"{_VALID}Invalid StreamArn",
         r"^(ListStreams|DescribeStream|GetShardIterator) ",
     ),
@@ -550,7 +550,7 @@ OF_TABLES: Final[tuple[Known, ...]] = (
     Known(
         "Rules on indexes and capacity that dynoxide does not have.",
         API + "API_UpdateTable.html",
-        r"OK: .*",
+        rf"(OK: |{_VALID}{_INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified ).*",
         rf"{_VALID}(invalid attribute, SchemaElement redefined .*|{_INVALID}ProvisionedThroughput (should not be|is not) specified .*"
         rf"|The provisioned throughput for the index .*|Given value .*|{_INVALID}ProjectionType is INCLUDE, .*"
         rf"|{_INVALID}Duplicate value in attribute name: .*)",
