@@ -357,11 +357,14 @@ class ServerConnection(asyncio.Protocol):
         chunks.clear()
         self._received = self._repeated = self._counted = 0
         self._in_head = True
-        self._backlog.append((request, keep_alive, 0.0))
-        if len(self._backlog) == 1:
+        backlog = self._backlog
+        if backlog:
+            backlog.append((request, keep_alive, 0.0))
+            if len(backlog) >= _BACKLOG_LIMIT:
+                self._pause_reading()
+        else:
+            backlog.append((request, keep_alive, 0.0))
             self._advance()
-        elif len(self._backlog) >= _BACKLOG_LIMIT:
-            self._pause_reading()
 
     def _read_soon(self, received: Received) -> Decoded | Received:
         """A request, decoded; as it arrived (`Received`) if decoding takes long."""
@@ -412,19 +415,20 @@ class ServerConnection(asyncio.Protocol):
 
     def _advance(self) -> None:
         """What comes next: start the requests of the backlog, as long as nothing holds them up."""
-        while self._backlog and self._outstanding is None and not self._blocked:
+        backlog, requests = self._backlog, self._requests
+        while backlog and self._outstanding is None and not self._blocked:
             if not self._turn_ends:
                 self._turn_ends = perf_counter() + _TURN
             elif perf_counter() >= self._turn_ends:
                 self._loop.call_soon(self._take_turn)
                 return
-            request, keep_alive, read_since = self._backlog.popleft()
+            request, keep_alive, read_since = backlog.popleft()
             try:
                 if type(request) is not ServiceCall:
                     self._start_page_or_refusal(request, keep_alive)
                     continue
                 operation, style = request.operation, request.style
-                number = self._requests[operation] = self._requests[operation] + 1
+                number = requests[operation] = requests[operation] + 1
                 began = 0.0 if number % self._every else perf_counter()
                 result = self._dispatcher.submit(request, self._answer)
                 if result is None:
@@ -439,9 +443,9 @@ class ServerConnection(asyncio.Protocol):
             except Exception:  # a fault of ours is a 500 for its client, not the end of the loop
                 log.exception("a request could not be answered")
                 self._break_off()
-        if self._held and self._outstanding is None and not self._backlog:
+        if self._held and self._outstanding is None and not backlog:
             self._release(self._counted)  # all are answered, even if the client has not read all
-        if self._paused and not (self._backlog or self._blocked or self._transport.is_closing()):
+        if self._paused and not (backlog or self._blocked or self._transport.is_closing()):
             self._paused = False
             self._transport.resume_reading()
 
@@ -515,13 +519,16 @@ class ServerConnection(asyncio.Protocol):
         response = render(style, result, keep_alive)
         if not response:  # a test ordered that this response is lost
             self._transport.abort()
-        if self._transport.is_closing():
+        transport = self._transport
+        if transport.is_closing():
             return
-        if self._head_only and not keep_alive:
+        if keep_alive:
+            transport.write(response)
+            return
+        if self._head_only:
             response = response.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
-        self._transport.write(response)
-        if not keep_alive:
-            self._end()
+        transport.write(response)
+        self._end()
 
     # The end
 

@@ -56,6 +56,7 @@ _REFUSALS: Final = (
     TransactionConflictException,
     TransactionCanceledException,
 )
+_ATTEMPTS: Final = range(1, CONTENTION.attempts + 1)
 _RACES: Final = frozenset(
     {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
 )
@@ -63,16 +64,16 @@ _RACES: Final = frozenset(
 
 def execute(write: Write[R], clock: Clock, *, is_prepared: bool = False) -> Steps[R]:
     """Execute one write; raises the error of a refusal."""
-    return _execute([write], clock, is_alone=True, is_prepared=is_prepared)
+    return _execute((write,), clock, True, is_prepared)
 
 
 def execute_together(writes: Sequence[Write[Any]], clock: Clock) -> Steps[list[Any]]:
     """Execute prepared writes, all or none; raises `TransactionFailed` if one is refused."""
-    return _execute(writes, clock, is_alone=False, is_prepared=True)
+    return _execute(writes, clock, False, True)
 
 
 def _execute(
-    writes: Sequence[Write[Any]], clock: Clock, *, is_alone: bool, is_prepared: bool
+    writes: Sequence[Write[Any]], clock: Clock, is_alone: bool, is_prepared: bool
 ) -> Steps[Any]:
     """Plan writes and send them in one request; after a lost race, plan and send them again.
 
@@ -80,19 +81,20 @@ def _execute(
     """
     if not is_prepared:
         writes[0].prepare()
-    for attempt in range(1, CONTENTION.attempts + 1):
+    for attempt in _ATTEMPTS:
         now = clock.now()
         plans: list[PlannedWrite] = []
-        actions: list[WriteAction] = []
-        for place, write in enumerate(writes):
+        for write in writes:
             try:
                 plan = yield from _plan(write, now)
             except WriteRefused as failure:
-                raise _error(writes, {place: failure}, is_alone=is_alone) from None
+                raise _error(writes, {len(plans): failure}, is_alone=is_alone) from None
             plans += (plan,)  # no call, as this is hot
-            actions += plan.actions
-        if not is_alone:
+        if is_alone:
+            actions = plan.actions
+        else:
             _check_distinct(writes, plans)
+            actions = [action for each in plans for action in each.actions]
         try:
             response = (yield _call(actions, writes[0].returned)) if actions else {}
         except _REFUSALS as error:
@@ -103,11 +105,13 @@ def _execute(
             raise with_hint(error) from None
         else:
             attributes = response.get("Attributes")
-            results: list[Any] = []
-            for write, plan in zip(writes, plans, strict=True):
-                finish = write.finish if write.returned is None else write.finish_otherwise
-                results += (finish(plan, attributes),)
-            return results[0] if is_alone else results
+            if not is_alone:
+                return [
+                    each.finish(plan, attributes) for each, plan in zip(writes, plans, strict=True)
+                ]
+            if write.returned is None:
+                return write.finish(plan, attributes)
+            return write.finish_otherwise(plan, attributes)
         yield CONTENTION.pause(attempt)
     raise Contended(
         f"others changed {', '.join(write.schema.tag for write in writes)} "
@@ -233,12 +237,11 @@ def _call(actions: Sequence[WriteAction], returned: Returned | None = None) -> C
     for action in actions:
         if "ConditionExpression" in action.members:
             action.members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-    if not actions[1:] and actions[0].kind in _PLAIN:
-        operation, needed = _PLAIN[actions[0].kind]
-        request = actions[0].members
+    if not actions[1:] and action.kind in _PLAIN:
+        operation, needed = _PLAIN[action.kind]
         if returned is not None or needed is not None:
-            request["ReturnValues"] = returned or needed
-        return Call(operation, request)
+            action.members["ReturnValues"] = returned or needed
+        return Call(operation, action.members)
     if len(actions) > limits.TRANSACTION_ITEMS:
         raise UsageError(
             f"a transaction writes at most {limits.TRANSACTION_ITEMS} items, not {len(actions)} "
