@@ -547,7 +547,7 @@ def test_saved_queries_of_a_team_are_in_a_file(chrome, database, tmp_path):
 
 def test_the_most_expensive_queries_stand_first_each_with_explain(bench, database):
     with isotone.connect(bench.url, engine="isotone") as store:
-        for number in range(3):
+        for number in range(12):
             scan = {
                 "TableName": "Orders",
                 "FilterExpression": "#s = :s",
@@ -557,6 +557,12 @@ def test_the_most_expensive_queries_stand_first_each_with_explain(bench, databas
             store.backend.execute("Scan", scan)
             key = {"customer": {"S": "2b5a41c0"}, "ordered_at": {"S": "x"}}
             store.backend.execute("GetItem", {"TableName": "Orders", "Key": key})
+        word = {"list": {"S": "words"}, "word": {"S": "apple"}}
+        both = [{"Get": {"TableName": "Orders", "Key": key}}]
+        both += [{"Get": {"TableName": "Words", "Key": word}}]
+        store.backend.execute("TransactGetItems", {"TransactItems": both})
+        statements = {"Statements": [{"Statement": "SELECT * FROM Words WHERE list = 'a'"}]}
+        store.backend.execute("BatchExecuteStatement", statements)
     bench.open("#/queries")
     bench.page.wait_for_selector(".shapes tbody tr")
     first = bench.page.locator(".shapes tbody tr").first
@@ -565,6 +571,13 @@ def test_the_most_expensive_queries_stand_first_each_with_explain(bench, databas
     assert first.locator(".waste").inner_text() == "100 %"
     bench.page.get_by_role("button", name="Calls").click()
     assert bench.page.locator(".chip.current").inner_text() == "Calls"
+    together = bench.page.locator(".shapes tbody tr", has_text="TransactGetItems")
+    assert "Get Orders; Get Words" in together.inner_text()
+    assert together.get_by_role("link").all_inner_texts() == ["Orders", "Words"]
+    assert together.get_by_role("button", name="Explain").count() == 1
+    batch = bench.page.locator(".shapes tbody tr", has_text="BatchExecuteStatement")
+    assert "SELECT * FROM Words WHERE list = ?" in batch.inner_text()
+    assert batch.get_by_role("button").count() == 0
     check_screens(bench)
     bench.page.get_by_role("button", name="Units", exact=True).click()
     first.get_by_role("button", name="Explain").click()

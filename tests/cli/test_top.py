@@ -16,6 +16,7 @@ from tests.server.test_queries import fill, workload
 
 import isotone
 from isotone.cli.program import run
+from isotone.cli.top import shape_of
 from isotone.server import running_server
 
 
@@ -46,6 +47,13 @@ def test_it_sorts_as_asked(url: str, capsys: pytest.CaptureFixture[str]) -> None
     dropped = [each["read"] - each["returned"] for each in found]
     assert dropped == sorted(dropped, reverse=True)
     assert found[0]["shape"].startswith(("Scan orders: filter", "SELECT * FROM orders"))
+
+
+def test_a_transaction_is_shown_by_its_parts() -> None:
+    names = ("table", "index", "key", "filter", "update", "condition", "projection", "statement")
+    parts = "Put orders; Update customers SET orders = ?"
+    query = dict.fromkeys(names, "") | {"action": "TransactWriteItems", "parts": parts}
+    assert shape_of(query) == f"TransactWriteItems: {parts}"
 
 
 @pytest.mark.parametrize(

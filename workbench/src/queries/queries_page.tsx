@@ -1,5 +1,6 @@
 /** The most expensive queries of the server, by shape: where to look for waste without a suspicion. Each with Explain. */
 
+import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 
 import type { CallError, Request, Session } from "../api";
@@ -19,6 +20,7 @@ const ORDERS: { name: string; title: string; of: (query: ServedQuery) => number 
   { name: "calls", title: "Calls", of: (query) => query.calls },
   { name: "p99", title: "p99", of: (query) => query.p99 },
 ];
+const OF_STATEMENTS = ["BatchExecuteStatement", "ExecuteTransaction"]; // each of whose statements is explained alone
 const SHOWN = 50;
 const WASTEFUL = 0.65; // of the items read; a filter that drops more has an index that is cheaper, as a rule
 
@@ -141,7 +143,7 @@ function Shape({ query, all, onExplain }: ShapeProps) {
       </td>
       <td class="number" data-label="p99">{duration(query.p99)}</td>
       <td class="explaining">
-        {query.request && (
+        {query.request && !OF_STATEMENTS.includes(query.action) && (
           <button onClick={() => onExplain({ action: query.action, request: fromItsStart(query.request!) })} title="What it reads and costs, and what would answer it for less">
             Explain
           </button>
@@ -154,6 +156,18 @@ function Shape({ query, all, onExplain }: ShapeProps) {
 function Place({ query }: { query: ServedQuery }) {
   if (query.table === "(other)") return <>the cheapest, together</>;
   if (!query.table) return null;
+  const tables = query.table.split(", "); // of a batch or transaction
+  if (tables.length > 1)
+    return (
+      <>
+        {tables.map((each, place) => (
+          <Fragment key={each}>
+            {place > 0 && ", "}
+            <a href={href(["t", each, "items"])}>{each}</a>
+          </Fragment>
+        ))}
+      </>
+    );
   return (
     <a href={href(["t", query.table, "items"], { index: query.index || undefined })}>
       {query.index ? `${query.table} · ${query.index}` : query.table}
