@@ -11,7 +11,7 @@ pytest_plugins = ["pytester"]
 
 PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
 BLOCK = re.compile(r"^```python\n# (\w+\.py)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-DATA = re.compile(r"`(\w+\.jsonl)`:\n\n```json\n(.*?)^```", re.MULTILINE | re.DOTALL)
+DATA = re.compile(r"`(\w+\.jsonl)`:\n\n```jsonl\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def sections() -> dict[str, dict[str, str]]:
