@@ -110,7 +110,10 @@ class Folder:
             # opening a pipe would block until it has a writer
             if not stat.S_ISREG(found.st_mode):
                 raise ObjectStoreError("S3Failure", f"{path} cannot be used: it is no regular file")
-            if size not in (None, found.st_size):  # an object of S3 changes as a whole, a file does not
+            if size not in (
+                None,
+                found.st_size,
+            ):  # an object of S3 changes as a whole, a file does not
                 raise ObjectStoreError(
                     "S3Failure",
                     f"{path} was changed after it was listed: it has {found.st_size} bytes, and had {size}",
