@@ -103,7 +103,8 @@ def test_wrong_command_lines_exit_with_2(
 
 
 @pytest.mark.parametrize(
-    "words", [["--dry-run"], ["--undo-log", "new"], ["--segments", "2"], ["--units-per-second", "9"]]
+    "words",
+    [["--dry-run"], ["--undo-log", "new"], ["--segments", "2"], ["--units-per-second", "9"]],
 )
 def test_an_undo_takes_no_option_of_a_rewrite(site: str, isotone: Run, words: list[str]) -> None:
     """With --dry-run it would write, although it was told not to."""

@@ -211,6 +211,27 @@ def test_a_file_that_is_deleted_in_mid_import(
     assert done["ImportedItemCount"] == 30
 
 
+@pytest.mark.parametrize("content", ["", '{"Item":{"p":{"S":"other"}}}\n'])
+def test_a_file_that_is_changed_in_mid_import(ask: Transfers, content: str) -> None:
+    """An import of a file that had just been emptied, to be written again, was complete, with no items."""
+    ask.write("input", "1.json", lines({"p": {"S": "1"}}))
+    ask.write("input", "2.json", lines(*({"p": {"S": str(number)}} for number in range(2, 30))))
+    request = {
+        "S3BucketSource": {"S3Bucket": "input"},
+        "InputFormat": "DYNAMODB_JSON",
+        "TableCreationParameters": SCHEMA | {"TableName": "again"},
+    }
+    arn = ask("ImportTable", **request)["ImportTableDescription"]["ImportArn"]
+    ask.database.maintain()
+    (ask.folder / "input/2.json").write_text(content)
+    ask.database.finish_maintenance()
+    done = ask("DescribeImport", ImportArn=arn)["ImportTableDescription"]
+    code, message = failed(done)
+    assert code == "ItemValidationError"
+    assert "2.json was changed after it was listed" in message
+    assert done["ImportedItemCount"] == 1
+
+
 @pytest.mark.parametrize("place", ["_started", "data", "manifest"])
 def test_a_full_disk_of_the_buckets_fails_the_export(
     ask: Transfers, monkeypatch: pytest.MonkeyPatch, place: str
@@ -339,10 +360,10 @@ class Stuck(Folder):
             self.waits.set()
             self.go_on.wait()
 
-    def open(self, bucket: Bucket, key: str) -> BinaryIO:
+    def open(self, bucket: Bucket, key: str, size: int | None = None) -> BinaryIO:
         if key.endswith(".json"):
             self._wait(bucket)
-        content = super().open(bucket, key)
+        content = super().open(bucket, key, size)
         if key.endswith(".slow"):
             read = content.read
 

@@ -280,7 +280,7 @@ def test_two_backups_to_one_target_do_not_meet(database: isotone.Database) -> No
     with pytest.raises(StorageBusy, match=r"another process is writing copy\.db"):
         isotone.backup("shop.db", "copy.db")
     first.close()
-    Path("copy.db.part").write_bytes(os.urandom(9000))  # what a killed process leaves, with its mark
+    Path("copy.db.part").write_bytes(os.urandom(9000))  # by a killed process
     Path("copy.db.part-begun").touch()
     isotone.backup("shop.db", "copy.db")
     assert numbers_in("copy.db") == set(range(200))

@@ -15,8 +15,8 @@ import pytest
 from tests.workbench.page import Browserless
 
 import isotone
-from isotone.server import running_server
 from isotone.output_paths import write_whole
+from isotone.server import running_server
 from isotone.workbench import Workbench, saved_queries
 from isotone.workbench.saved_queries import SavedQueries
 

@@ -51,8 +51,19 @@ class CommandEntry(NamedTuple):
 
 
 _MEMORY: Final = ":memory:"
-_IN_MEMORY: Final = ("serve", "demo", "shell", "workbench")  # commands that run until they are stopped
-_PLACES: Final = ("source", "target", "address", "file", "backup")  # arguments that may name a database
+_IN_MEMORY: Final = (
+    "serve",
+    "demo",
+    "shell",
+    "workbench",
+)  # commands that run until they are stopped
+_PLACES: Final = (
+    "source",
+    "target",
+    "address",
+    "file",
+    "backup",
+)  # arguments that may name a database
 
 COMMANDS: Final = {
     "serve": CommandEntry("serving", "serve a file, or memory, to any AWS SDK over HTTP"),

@@ -68,8 +68,8 @@ class ObjectStore(Protocol):
     def list(self, bucket: Bucket, prefix: str) -> list[StoredObject]:
         """The objects whose keys begin with a prefix, in the order of their keys."""
 
-    def open(self, bucket: Bucket, key: str) -> BinaryIO:
-        """The content of an object, from its beginning. The caller closes it."""
+    def open(self, bucket: Bucket, key: str, size: int | None = None) -> BinaryIO:
+        """The content of an object, from its beginning. The caller closes it. `size` is the one with which it was listed."""
 
     def put(self, bucket: Bucket, key: str, content: bytes) -> str:
         """Store an object, replacing any with the same key; returns its ETag. It is durable when this returns."""
@@ -103,12 +103,21 @@ class Folder:
         )
         return sorted(each for each in found if each.key.startswith(prefix))
 
-    def open(self, bucket: Bucket, key: str) -> BinaryIO:
+    def open(self, bucket: Bucket, key: str, size: int | None = None) -> BinaryIO:
         path = self._path(bucket, key)
         try:
+            found = path.stat()
             # opening a pipe would block until it has a writer
-            if not stat.S_ISREG(path.stat().st_mode):
+            if not stat.S_ISREG(found.st_mode):
                 raise ObjectStoreError("S3Failure", f"{path} cannot be used: it is no regular file")
+            if size not in (
+                None,
+                found.st_size,
+            ):  # an object of S3 changes as a whole, a file does not
+                raise ObjectStoreError(
+                    "S3Failure",
+                    f"{path} was changed after it was listed: it has {found.st_size} bytes, and had {size}",
+                )
             return path.open("rb")
         except OSError as error:
             raise _failure(error, path) from error

@@ -75,7 +75,7 @@ class S3Buckets:
     def list(self, bucket: Bucket, prefix: str) -> list[StoredObject]:
         return sorted(self._listed(bucket, prefix))
 
-    def open(self, bucket: Bucket, key: str) -> BinaryIO:
+    def open(self, bucket: Bucket, key: str, size: int | None = None) -> BinaryIO:
         def read(first: int, etag: str | None) -> BucketReply:
             headers = {"range": f"bytes={first}-{first + RANGE - 1}"}
             if etag is not None:

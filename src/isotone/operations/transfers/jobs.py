@@ -148,9 +148,9 @@ class _InTurn:
         with self.waiting():
             return self._objects.list(bucket, prefix)
 
-    def open(self, bucket: Bucket, key: str) -> BinaryIO:
+    def open(self, bucket: Bucket, key: str, size: int | None = None) -> BinaryIO:
         with self.waiting():
-            content = self._objects.open(bucket, key)
+            content = self._objects.open(bucket, key, size)
         return cast("BinaryIO", io.BufferedReader(_ContentInTurn(content, self), _BUFFER))
 
     def put(self, bucket: Bucket, key: str, content: bytes) -> str:

@@ -197,10 +197,10 @@ class _Buffer:
         """How many records there are."""
         return len(self.prepared) + len(self.refused)
 
-    def file(self, objects: ObjectStore, job: LoadJob, key: str) -> ItemFile:
-        """The file of the present object, at its position."""
+    def file(self, objects: ObjectStore, job: LoadJob, key: str, size: int) -> ItemFile:
+        """The file of the present object, at its position; `size` is the one with which it was listed."""
         if self._file is None:
-            raw = objects.open(bucket_of(_source(job)), key)
+            raw = objects.open(bucket_of(_source(job)), key, size)
             try:
                 content = decompressed(raw, _compression(job))
                 self._file = ItemFile(content, _format(job), _csv_options(job))
@@ -372,7 +372,7 @@ def _read(
     """Read and check a slice of an object. Unreadable data is an error, and ends the object."""
     begin = buffer.position
     try:
-        file = buffer.file(objects, job, key)
+        file = buffer.file(objects, job, key, size)
         if file.has_lines:
             _prepare_lines(table, buffer, key, file)
         else:
