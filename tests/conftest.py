@@ -18,13 +18,14 @@ from hypothesis import strategies as st
 from tests.effort import LONG
 from tests.parallel import pytest_addoption, pytest_runtestloop
 
+from isotone.backends.embedded import import_for_files
 from isotone.testing.sessions import make_sessions_cheap
 
 __all__ = ["pytest_addoption", "pytest_runtestloop"]
 
 settings.register_profile("long", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(
-    "quick", settings.get_profile("long"), max_examples=30, stateful_step_count=30
+    "quick", settings.get_profile("long"), max_examples=20, stateful_step_count=20
 )
 settings.load_profile("long" if LONG else "quick")
 
@@ -54,6 +55,7 @@ def read_constants(_: int) -> None:
 def pytest_collection_finish() -> None:
     """Prepare what the processes of the tests share; collect garbage less often, and never what was imported."""
     read_constants()
+    import_for_files()  # now, and not in each process with its first requests
     if "botocore" in sys.modules:  # a client of a new session takes a fifth of the time
         make_sessions_cheap(setattr)
     gc.collect()

@@ -20,6 +20,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any, Self
 
+from isotone.operations.action import ACTIONS
+
 _METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 CONTEXT: Any = multiprocessing.get_context(_METHOD)
 CONTEXT.set_forkserver_preload(
@@ -32,6 +34,8 @@ CONTEXT.set_forkserver_preload(
         ),
         *("isotone.server", "isotone.backends.embedded", "isotone.workbench", "uvloop"),
         *("isotone.model.connecting", "tests.structures.processes"),
+        *sorted({f"isotone.operations.{action.module}" for action in ACTIONS.values()}),
+        "isotone.operations.checks.orders",
     ]
 )
 _ROOT = str(Path(__file__).parents[1])  # where `tests` is imported from

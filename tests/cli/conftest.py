@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -34,16 +35,22 @@ def isotone(capsys: pytest.CaptureFixture[str]) -> Run:
     return run
 
 
-@pytest.fixture
-def shop(isotone: Run, tmp_path: Path) -> Path:
-    """A file with a table of orders."""
-    file = tmp_path / "shop.db"
+@pytest.fixture(scope="session")
+def filled_shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file that each test gets a copy of."""
+    file = tmp_path_factory.mktemp("cli") / "shop.db"
     index = "--index=by_status=status,placed_at"
-    assert isotone("create", file, "Orders", "customer", "placed_at", index).code == 0
+    assert main(["create", str(file), "Orders", "customer", "placed_at", index]) == 0
     for day in range(1, 6):
         item = (
             f'{{"customer": "ann", "placed_at": "2026-01-{day:02}", "total": {day}.50, '
             f'"status": "{("OPEN", "PAID")[day % 2]}"}}'
         )
-        assert isotone("put", file, "Orders", item) == (0, "", "")
+        assert main(["put", str(file), "Orders", item]) == 0
     return file
+
+
+@pytest.fixture
+def shop(filled_shop: Path, tmp_path: Path) -> Path:
+    """A file with a table of orders."""
+    return Path(shutil.copy(filled_shop, tmp_path / "shop.db"))

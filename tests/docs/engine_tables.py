@@ -94,7 +94,7 @@ STRUCTURES: Final[dict[str, Callable[[Any], object]]] = {
 
 def documents() -> dict[str, str]:
     """The text under each field of `Capabilities`, in order."""
-    source = (ROOT / "src/isotone/backends/interface.py").read_text(encoding="utf-8")
+    source = (ROOT / "src/isotone/backends/capabilities.py").read_text(encoding="utf-8")
     found = re.findall(r'^    (\w+): [^\n]* = [^\n]*\n    """(.*?)"""$', source, re.M | re.S)
     return {name: " ".join(text.split()) for name, text in found}
 

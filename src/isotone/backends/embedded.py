@@ -241,6 +241,7 @@ def check(
     empty, and for a table that it does not have.
     """
     from isotone.engine import file_check, integrity
+    from isotone.engine.file_check import Checked
 
     path = _file_behind(file)
     try:
@@ -249,11 +250,8 @@ def check(
         with closing(_store_for_reading(path)) as store:
             problems = integrity.check_entries(store)
             if not store.trees() and not problems:
-                return file_check.Checked(
-                    [], 0
-                )  # it was created, and nothing has been written to it
-        told = f"the tables of {fspath(file)} cannot be opened: {error}"
-        return file_check.Checked([*problems, told], 0)
+                return Checked([], 0)  # it was created, and nothing has been written to it
+        return Checked([*problems, f"the tables of {fspath(file)} cannot be opened: {error}"], 0)
     with database, database._unbroken():
         return file_check.check(database.engine, tables=tables, processes=processes, watch=watch)
 

@@ -85,9 +85,9 @@ def describe(role: Role | None, path: str, tree: str, key: bytes | None) -> Dama
     elif "{item}" not in role.text:
         text = role.text
     else:
-        item = None if key is None else item_key(role, key)
         import json  # a start without damage does not pay for it
 
+        item = None if key is None else item_key(role, key)
         shown = "(its key cannot be read)" if item is None else json.dumps(item, ensure_ascii=False)
         text = role.text.replace("{item}", shown)
     where = f"{path}: " if path else ""
