@@ -216,25 +216,7 @@ def _described(shard: StreamShard) -> dict[str, Any]:
     return described
 
 
-def _check_position(request: GetShardIterator) -> None:
-    """Refuse a sequence number or a time with a type of iterator that does not use it."""
-    kind = request.shard_iterator_type
-    for name, given, wanted in (
-        ("SequenceNumber", request.sequence_number, kind.endswith("SEQUENCE_NUMBER")),
-        ("Timestamp", request.timestamp, kind == "AT_TIMESTAMP"),
-    ):
-        if given is not None and not wanted:
-            raise ValidationException(
-                f"{INVALID}{name} should not be passed for this iterator type"
-            )
-
-
-@action(
-    "GetShardIterator",
-    before=(
-        ActionRule("a SequenceNumber or Timestamp that its type does not use", _check_position),
-    ),
-)
+@action("GetShardIterator")
 def get_shard_iterator(engine: Engine, request: GetShardIterator) -> Answer:
     """A position in a shard, from which GetRecords reads."""
     arn = request.stream_arn
@@ -416,6 +398,7 @@ def _start(engine: Engine, stream: Stream, shard: StreamShard, request: GetShard
     if shard.last is not None:
         end = shard.last
     kind = request.shard_iterator_type
+    check_position(request)
     oldest = max(shard.first, shard.trimmed + 1)
     if kind == "TRIM_HORIZON":
         return oldest
@@ -431,6 +414,19 @@ def _start(engine: Engine, stream: Stream, shard: StreamShard, request: GetShard
         raise ValidationException("Invalid SequenceNumber for the shard")
     _refuse_trimmed(shard, sequence)
     return sequence + (kind == "AFTER_SEQUENCE_NUMBER")
+
+
+def check_position(request: GetShardIterator) -> None:
+    """Refuse a sequence number or a time with a type of iterator that does not use it."""
+    kind = request.shard_iterator_type
+    for name, given, wanted in (
+        ("SequenceNumber", request.sequence_number, kind.endswith("SEQUENCE_NUMBER")),
+        ("Timestamp", request.timestamp, kind == "AT_TIMESTAMP"),
+    ):
+        if given is not None and not wanted:
+            raise ValidationException(
+                f"{INVALID}{name} should not be passed for this iterator type"
+            )
 
 
 def _time_in(engine: Engine, request: GetShardIterator) -> int:

@@ -597,6 +597,10 @@ _STREAM: Final = Layer(
 )
 GET_SHARD_ITERATOR: Final[Order] = (
     *OTHERS,
+    Layer(
+        "a SequenceNumber or Timestamp that its type does not use",
+        lambda asked: streams.check_position(asked.request),
+    ),
     _STREAM,
     Layer(
         "no such shard",
