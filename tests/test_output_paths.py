@@ -231,3 +231,23 @@ def test_a_tape_is_a_regular_file(kind: str) -> None:
         Path("tape").mkdir()
     with pytest.raises(UsageError, match=f"tape.* is {kind}, not a regular file"):
         isotone.connect("shop.db", tape="tape")
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="only Linux lists locks")
+def test_an_open_database_that_is_named_as_an_input_keeps_its_locks() -> None:
+    """Closing a file ends the locks of SQLite on it: another process would take the database for an unused one."""
+
+    def locks() -> int:
+        return Path("/proc/locks").read_text().count(f":{Path('shop.db').stat().st_ino} ")
+
+    with isotone.open("shop.db") as database:
+        database.client().list_tables()
+        before = locks()
+        assert before
+        store = isotone.connect(database)
+        with pytest.raises(UsageError, match="is not an undo log"):
+            store.undo("shop.db")
+        assert locks() == before
+        with pytest.raises(UsageError, match="is not a tape"):
+            isotone.connect(database, tape="shop.db")
+        assert locks() == before

@@ -170,6 +170,11 @@ def check_regular(path: Place) -> None:
         )
 
 
+def is_database(path: Place) -> bool:
+    """Whether a file begins as a database. It may be open in this process, and closing it would end SQLite's locks on it."""
+    return _head(Path(path)).startswith(_DATABASE)
+
+
 def is_write_protected(path: Place) -> bool:
     """Whether nobody may write a file that exists (`chmod 444`). A rename replaces it all the same, and root writes it."""
     mode = _mode(Path(path))

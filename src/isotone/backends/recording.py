@@ -25,7 +25,7 @@ from isotone.backends.http_messages import error_of
 from isotone.backends.interface import AsyncBackend, Backend, Native, Request, Response, as_text
 from isotone.errors import ApiError, UsageError
 from isotone.file_lock import check_in_place, open_locked
-from isotone.output_paths import OutputPath, check_output, check_regular
+from isotone.output_paths import OutputPath, check_output, check_regular, is_database
 
 _PART: Final = ".part"
 _HEADER: Final = {"isotone tape": 1}
@@ -127,7 +127,7 @@ class Player(Native):
         self._answers: dict[bytes, deque[dict[str, Any]]] = defaultdict(deque)
         self._lock = Lock()
         check_regular(path)
-        header, *entries = self._lines()
+        header, *entries = [None] if is_database(path) else self._lines()
         if header != _HEADER:
             raise UsageError(
                 f"{self._path} is not a tape of Isotone's; give the path of one, or of a file that does not exist"

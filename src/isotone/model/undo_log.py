@@ -43,7 +43,7 @@ from isotone.file_lock import WITHOUT_LOCKS, check_in_place, lock
 from isotone.model.expression_trees import absent, unchanged
 from isotone.model.writing.executor import reasons_of
 from isotone.model.writing.item_rewrite import Touched
-from isotone.output_paths import OutputPath, check_output, errors_name
+from isotone.output_paths import OutputPath, check_output, errors_name, is_database
 from isotone.tables.retries import CONTENTION, RetryNeeded, write_when_free
 from isotone.tables.steps import Call, Steps
 from isotone.text_table import pluralized
@@ -230,6 +230,8 @@ def undo(path: str | PathLike[str], progress: UndoProgress | None = None) -> Ste
         raise UsageError(
             f"there is no undo log {str(path)!r}; give the file that rewrite(undo=…) wrote"
         )
+    if is_database(path):
+        raise _no_log(Path(path), "it is a database")
     done = Undone()
     with Path(path).open("rb") as file:
         _lock(file, path)
