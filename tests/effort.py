@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 
 LONG = bool(os.environ.get("ISOTONE_LONG"))
-FEWEST = 12
+FEWEST = 8
 
 
 def examples(number: int) -> int:
-    """This many random examples in the long form; a fifth of them in the quick one, but not too few."""
-    return number if LONG else max(number // 5, min(number, FEWEST))
+    """This many random examples in the long form; an eighth of them in the quick one, but not too few."""
+    return number if LONG else max(number // 8, min(number, FEWEST))

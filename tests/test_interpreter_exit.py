@@ -18,9 +18,8 @@ import isotone
 
 LONGEST = 60.0  # seconds; an ending takes one at most, and the machine may be slow
 BEGIN = """
-import atexit, asyncio, os, signal, socket, sys, threading, time
+import atexit, os, signal, socket, sys, threading, time
 import isotone
-from isotone.server import running_server
 
 FILE = "shop.db"
 ITEMS = 2000
@@ -56,6 +55,11 @@ def connected(url):
     with isotone.connect(url) as store:
         yield store.backend
 
+def running_server(database, **options):
+    from isotone.server import running_server  # most programs have no server, and end sooner without it
+
+    return running_server(database, **options)
+
 def served(database, **options):
     with running_server(database, **options) as url:
         yield url
@@ -85,6 +89,7 @@ threading.Thread(target=serve).start()
 begun.wait()
 """,
     "in a coroutine": """
+import asyncio
 async def main():
     hold(served(hold(opened())))
     sys.exit(0)
@@ -270,6 +275,7 @@ begun.wait()
 sys.exit(0)""",
     "a scan": "posts = store.scan(Post.primary.scan(), segments=4); next(posts); sys.exit(0)",
     "an async scan": """
+import asyncio
 async def main():
     async with isotone.aconnect("posts.db") as store:
         posts = store.scan(Post.primary.scan(), segments=4)

@@ -12,7 +12,7 @@ from tests.programs import python
 from tests.storage.made_logs import ENDS, frames_that_sqlite_reads
 
 from isotone.errors import DamagedLog, StorageError
-from isotone.storage import file, file_copies, log_check, salvage
+from isotone.storage import file, file_copies, salvage
 from isotone.storage.log_frames import FRAME_HEADER, HEADER, log_of
 from isotone.storage.sqlite import SQLiteStore
 
@@ -229,7 +229,7 @@ def test_a_log_that_cannot_be_kept_is_not_dropped(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(log_check.shutil, "copyfileobj", full)
+    monkeypatch.setattr("shutil.copyfileobj", full)
     with pytest.raises(StorageError, match=r"a copy of it cannot be written .*No space left"):
         count(path)
     assert files(path) == before

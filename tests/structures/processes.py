@@ -6,17 +6,21 @@ import random
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from tests.effort import LONG
+
 import isotone
 from isotone import ManualClock
 from isotone.structures import Feed, Leaderboard, Point, TimeSeries
 
+EVENTS = 40 if LONG else 20  # of each process
+
 
 def record(path: str, seed: int, ranked: bool) -> None:
-    """Record 40 events, which the seed determines."""
+    """Record events, which the seed determines."""
     chance = random.Random(seed)
     with isotone.connect(path) as store:
         board = Leaderboard(store, score="average", shards=2, ranked=ranked)
-        for _ in range(40):
+        for _ in range(EVENTS):
             board.record(f"{chance.randrange(3)}", chance.randrange(100))
 
 

@@ -337,19 +337,36 @@ class Result(NamedTuple):
     used: frozenset[str]
 
 
-def run(case: Case, call: Callable[[Any], object], capabilities: Capabilities) -> Result:
+class Shop(NamedTuple):
+    """A database that has the table of all structures, and nothing in it."""
+
+    database: isotone.Database
+    clock: isotone.ManualClock
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[Shop]:
+    """The calls are a thousand, and each writes a few items: so they share a database, which takes them back."""
     clock = isotone.ManualClock(START)
     with isotone.open(":memory:", clock=clock) as database:
-        engine = StrictEngine(database, capabilities)
-        store = isotone.connect(engine, capabilities=capabilities, clock=clock)
-        full = isotone.connect(database)
-        full.create_tables(app)
+        isotone.connect(database).create_tables(app)
+        yield Shop(database, clock)
+
+
+def run(
+    shop: Shop, case: Case, call: Callable[[Any], object], capabilities: Capabilities
+) -> Result:
+    database, clock = shop
+    clock.set(START)
+    engine = StrictEngine(database, capabilities)
+    store = isotone.connect(engine, capabilities=capabilities, clock=clock)
+    with database.rolled_back():
         try:
             structure = case.make(store)
         except Unsupported as error:
             return Result(str(error), None, frozenset())
         if isinstance(structure, Feed):
-            full.create_tables(structure.timelines)
+            isotone.connect(database).create_tables(structure.timelines)
         try:
             call(structure)
         except Unsupported as error:
@@ -362,22 +379,24 @@ def _lacking(feature: str) -> Capabilities:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_constructor_refuses_exactly_the_engines_that_lack_a_need(name: str) -> None:
+def test_the_constructor_refuses_exactly_the_engines_that_lack_a_need(
+    shop: Shop, name: str
+) -> None:
     case = CASES[name]
     first = next(iter(case.calls.values()))
     for feature in FEATURES:
-        refused = run(case, first, _lacking(feature)).refused
+        refused = run(shop, case, first, _lacking(feature)).refused
         assert (refused is not None) == (feature in case.needs), (feature, refused)
         if refused is not None:
             assert f"needs {feature.replace('_', ' ')}, which" in refused
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_need_is_one_that_its_calls_use(name: str) -> None:
+def test_a_need_is_one_that_its_calls_use(shop: Shop, name: str) -> None:
     case = CASES[name]
     used: set[str] = set()
     for call in case.calls.values():
-        result = run(case, call, ENGINES["isotone"])
+        result = run(shop, case, call, ENGINES["isotone"])
         assert result.refused is result.unsupported is None
         used |= result.used
     # Its worker reads the stream of a feed; transactions of other structures may be those of single calls.
@@ -387,7 +406,7 @@ def test_a_need_is_one_that_its_calls_use(name: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_where_it_is_accepted_its_calls_work_except_those_that_need_transactions(
-    name: str,
+    shop: Shop, name: str
 ) -> None:
     case = CASES[name]
     if "transactions" in case.needs:
@@ -400,7 +419,7 @@ def test_where_it_is_accepted_its_calls_work_except_those_that_need_transactions
     ]
     for capabilities in engines:
         for called, call in case.calls.items():
-            result = run(case, call, capabilities)
+            result = run(shop, case, call, capabilities)
             if result.refused is not None:
                 assert any(not getattr(capabilities, need) for need in case.needs)
                 continue

@@ -23,7 +23,7 @@ from tests.effort import LONG, examples
 from tests.intercepted_backend import InterceptedBackend, refuse_after
 from tests.programs import CONTEXT
 from tests.structures.measuring import Measured
-from tests.structures.processes import record
+from tests.structures.processes import EVENTS, record
 
 import isotone
 from isotone import Attr, Entity, Key, ManualClock, Store
@@ -199,7 +199,7 @@ def test_a_leaderboard_is_the_same_on_every_backend(store: Store, table_name: st
         for name, shards, ranked in [(None, 1, False), ("sharded", 4, False), ("ranked", 2, True)]
     ]
     boards[0].create_table()
-    for _ in range(60):
+    for _ in range(60 if LONG else 30):
         at = NOW + timedelta(minutes=chance.randrange(30))
         event = ScoreEvent(f"{chance.randrange(20):06}", chance.randrange(400), 2, at)
         recount.events.append(event)
@@ -513,7 +513,7 @@ def test_threads_lose_nothing(store: Store, table_name: str, ranked: bool) -> No
     table = Leaderboard.layout(table_name)
     board = Leaderboard(store, score="average", ranked=ranked, table=table)
     board.create_table()
-    everything = [(f"{number % 3}", number) for number in range(96)]
+    everything = [(f"{number % 3}", number) for number in range(96 if LONG else 48)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda each: board.record(each[0], each[1]), everything))
     for member in "012":
@@ -539,7 +539,7 @@ def test_processes_lose_nothing(tmp_path: Path, ranked: bool) -> None:
         expected: dict[str, list[int]] = {}
         for seed in range(4):
             chance = random.Random(seed)
-            for _ in range(40):
+            for _ in range(EVENTS):
                 expected.setdefault(f"{chance.randrange(3)}", []).append(chance.randrange(100))
         for each in board.top():
             values = expected[each.member]
@@ -1100,7 +1100,7 @@ def test_what_it_costs() -> None:
 def test_the_top_ten_cost_ten_items_of_each_shard(memory: Store, shards: int) -> None:
     board = Leaderboard(memory, "stores", score="last", best="lowest", shards=shards, digits=4)
     board.create_table()
-    stores = 10_000 if LONG else 1_000
+    stores = 10_000 if LONG else 300
     scores = random.Random(18).sample(range(stores), stores)
     board.record_many(ScoreEvent(f"{score:06}", score) for score in scores)
     top = board.top(10)

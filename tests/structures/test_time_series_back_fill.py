@@ -86,7 +86,7 @@ def test_a_back_fill_is_what_a_recount_gives(
         check(series, DAY, every)
 
 
-@pytest.mark.parametrize("seed", range(25 if LONG else 8))
+@pytest.mark.parametrize("seed", range(25 if LONG else 4))
 def test_a_back_fill_is_exact_while_others_write(seed: int) -> None:
     chance = random.Random(seed)
     shards = chance.choice([1, 2])
