@@ -1,6 +1,6 @@
 """Records the cost of each request and the partition keys that it touches, for a simulation.
 
-    recorder = Recorder(backend)
+    recorder = TouchRecorder(backend)
     store = isotone.connect(recorder)
     …
     touches = recorder.take()          # what was touched since the last call
@@ -17,7 +17,12 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from isotone.backends.interface import Backend, Native, Request, Response, as_text
-from isotone.errors import ApiError, UsageError
+from isotone.errors import (
+    ApiError,
+    ConditionalCheckFailedException,
+    TransactionCanceledException,
+    UsageError,
+)
 from isotone.expressions import key_condition
 from isotone.tables.description import KeyDescription, read_description
 from isotone.values.size import item_size, write_units
@@ -100,8 +105,11 @@ class TouchRecorder(Native):
         request = {**as_text(request), "ReturnConsumedCapacity": "INDEXES"}
         try:
             response = self._backend.execute(operation, request, deadline)
-        except ApiError:
+        except ConditionalCheckFailedException:
             self._refused(writes, before)
+            raise
+        except TransactionCanceledException:
+            self._refused(writes, before, factor=2)
             raise
         after = [self._item(write) for write in writes]
         for consumed in _each_table(response.get("ConsumedCapacity")):
@@ -215,12 +223,14 @@ class TouchRecorder(Native):
             ]
             self._touches += [PartitionTouch(place, key, writes=units / len(keys)) for key in keys]
 
-    def _refused(self, writes: list[_Write], before: list[Item | None]) -> None:
-        """Record a write whose condition failed: it costs as much as a write of the stored item."""
+    def _refused(self, writes: list[_Write], before: list[Item | None], *, factor: int = 1) -> None:
+        """Record writes of which a condition failed: they cost as much as writes of the stored items, or twice that."""
         for write, old in zip(writes, before, strict=True):
             place = PartitionSpace(write.table)
             key = self._shape(write.table).touched(place, write.key)
-            self._touches.append(PartitionTouch(place, key, writes=write_units(_size(old))))
+            self._touches.append(
+                PartitionTouch(place, key, writes=factor * write_units(_size(old)))
+            )
 
     # Separate reads
 
