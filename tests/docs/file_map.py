@@ -18,6 +18,8 @@ from tests.docs.pages import ROOT
 SOURCE = ROOT / "src" / "isotone"
 PAGE = ROOT / "docs" / "design" / "files.md"
 BROWSER = ROOT / "workbench" / "src"
+# What makes the pages: the site, its reference and its search, and the pages that are made of the source.
+MAKERS = (ROOT / "website", ROOT / "tests" / "docs")
 
 # In the order in which a reader of the API meets them: from the command line and the library down to the floor.
 PACKAGES = (
@@ -47,7 +49,7 @@ PACKAGES = (
 _HEAD = """# Which file decides what
 
 One line for each file of `src/isotone`, in alphabetical order within its package: the first line of the file's
-docstring. The last table has the TypeScript files of the workbench's page. [How Isotone is built](README.md) has the
+docstring. The last tables have the TypeScript files of the workbench's page, and what makes the site and its pages. [How Isotone is built](README.md) has the
 layers and the ways of a request through them. `make files` writes this page, and a test compares it.
 """
 
@@ -70,6 +72,16 @@ def summary(path: Path) -> str:
 def browser_files() -> list[Path]:
     """The TypeScript files of the workbench's page."""
     return sorted(path for path in BROWSER.rglob("*.ts*") if not path.name.endswith(".d.ts"))
+
+
+def maker_files() -> list[Path]:
+    """The files that make the site and its pages."""
+    return [
+        path
+        for folder in MAKERS
+        for path in sorted(folder.glob("*.py"))
+        if not path.name.startswith(("test_", "__init__"))
+    ]
 
 
 def browser_summary(path: Path) -> str:
@@ -99,6 +111,12 @@ def lines() -> Iterator[str]:
     yield "| file | what is decided there |\n|---|---|"
     for path in browser_files():
         yield _line(path.relative_to(BROWSER).as_posix(), path, browser_summary(path))
+    yield ""
+    yield "## The site and the pages: `website` and `tests/docs`\n"
+    yield "`website/zensical.toml` configures the site, its search among it. The tests of the pages are in `tests/docs/test_*.py`.\n"
+    yield "| file | what it makes |\n|---|---|"
+    for path in maker_files():
+        yield _line(path.relative_to(ROOT).as_posix(), path, summary(path))
 
 
 def _line(name: str, path: Path, said: str) -> str:

@@ -15,7 +15,7 @@ import msgspec
 
 from isotone.backends.interface import Request, Response
 from isotone.errors import ApiError, ConnectionFailed, SerializationException
-from isotone.values.request_body import read_json
+from isotone.values.request_body import parsed_body
 
 Proceed = Callable[[str, Request], Response]
 """Executes a request."""
@@ -52,7 +52,7 @@ class Intercepted:
 
     def send(self, operation: str, body: bytes) -> bytes:
         try:
-            request = read_json(body, dict[str, Any])
+            request = parsed_body(body, dict[str, Any])
         except SerializationException:
             answer: bytes = self._api.send(operation, body)  # refuses the malformed body
             return answer

@@ -1,4 +1,4 @@
-"""`store.rewrite` and `store.widen`: rewrite all items that are not as declared, while programs use the table.
+"""`store.rewrite` and `store.widen`: rewrite items that are not as declared; saves how far it is, and resumes.
 
     store.rewrite(Order, dry_run=True)                           # what would be rewritten, with examples
     store.rewrite(Order, progress=print, undo="orders.undo")

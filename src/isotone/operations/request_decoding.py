@@ -21,7 +21,7 @@ from isotone.operations import request_validation, serialization, strict_json, t
 from isotone.operations.long_requests import MOST_REFUSED, raise_if_long
 from isotone.operations.request_grammar import StructureShape, shape_of
 from isotone.operations.request_members import ApiStructure
-from isotone.values.request_body import REFUSED, read_json
+from isotone.values.request_body import REFUSED, parsed_body
 
 Request = TypeVar("Request", bound=ApiStructure)
 
@@ -83,7 +83,7 @@ def typed(shape: type[ApiStructure], request: bytes | Mapping[str, Any]) -> dict
     """The document of a request with the types of its structure, whatever other faults it has."""
     if isinstance(request, bytes):
         raise_if_long(len(request) > MOST_REFUSED)
-    given = read_json(request) if isinstance(request, bytes) else request
+    given = parsed_body(request) if isinstance(request, bytes) else request
     if not isinstance(given, Mapping):
         raise SerializationException
     grammar = shape_of(shape)

@@ -48,7 +48,7 @@ from isotone.server.response import (
     PlainResponse,
     ResponseStyle,
 )
-from isotone.values.request_body import read_json
+from isotone.values.request_body import parsed_body
 
 _CACHE_SIZE: Final = 512  # entries of each cache; a limit, because clients choose them
 
@@ -309,7 +309,9 @@ def _claimed_region(headers: Mapping[bytes, bytes], query: bytes, body: bytes) -
     refused = signature_error(headers, query)
     if refused is not None:
         if body:
-            read_json(body, dict[str, msgspec.Raw])  # the service checks this before the signature
+            parsed_body(
+                body, dict[str, msgspec.Raw]
+            )  # the service checks this before the signature
         raise refused
     return _region(headers, query)
 

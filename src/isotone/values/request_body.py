@@ -16,7 +16,7 @@ REFUSED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """Raised by msgspec for bytes that are not JSON of the expected type."""
 
 
-def read_json(body: bytes, shape: Any = Any) -> Any:
+def parsed_body(body: bytes, shape: Any = Any) -> Any:
     """Parse a body as JSON of the type `shape`. Anything else is refused without a message, as the service does."""
     try:
         return msgspec.json.decode(body, type=shape)

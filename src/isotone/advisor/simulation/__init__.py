@@ -21,9 +21,9 @@ from isotone.advisor.simulation.forecast import (
     sizes_of,
 )
 from isotone.advisor.simulation.partitions import PartitionLoad
-from isotone.advisor.simulation.recording import PartitionSpace
 from isotone.advisor.simulation.report_text import report
 from isotone.advisor.simulation.runs import PARTS, ConfidenceInterval, Runs
+from isotone.advisor.simulation.touches import PartitionSpace
 from isotone.advisor.simulation.workload import Population, PopulationMember, Workload, WorkloadCall
 from isotone.errors import UsageError
 from isotone.prices import US_EAST_1, Prices

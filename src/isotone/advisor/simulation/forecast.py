@@ -16,9 +16,9 @@ from typing import Any, Final, NamedTuple
 
 from isotone.advisor.simulation import partitions
 from isotone.advisor.simulation.partitions import PartitionLoad
-from isotone.advisor.simulation.recording import PartitionSpace
 from isotone.advisor.simulation.runs import DEVIATIONS, ConfidenceInterval, Runs, Trend, interval_of
 from isotone.advisor.simulation.sampling import CallUnits, Owner, WorkloadSample
+from isotone.advisor.simulation.touches import PartitionSpace
 from isotone.advisor.simulation.workload import Ranks, Workload, WorkloadAction
 from isotone.errors import UsageError
 from isotone.prices import DAYS_A_MONTH, Prices

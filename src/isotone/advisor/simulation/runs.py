@@ -27,8 +27,8 @@ from functools import cached_property
 from statistics import fmean, variance
 from typing import Final, NamedTuple
 
-from isotone.advisor.simulation.recording import PartitionSpace
 from isotone.advisor.simulation.sampling import WorkloadSample
+from isotone.advisor.simulation.touches import PartitionSpace
 
 PARTS: Final = 8
 """The number of small runs, and the divisor of the large run's members in each."""

@@ -22,7 +22,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
-from isotone.advisor.simulation.recording import PartitionSpace, PartitionTouch, TouchRecorder
+from isotone.advisor.simulation.touches import PartitionSpace, PartitionTouch, TouchRecorder
 from isotone.advisor.simulation.workload import (
     Population,
     PopulationMember,

@@ -28,7 +28,7 @@ from isotone.operations.request_grammar import Mapping as MappingShape
 from isotone.operations.request_members import ApiStructure
 from isotone.operations.table_lookup import open_table
 from isotone.values.attribute_validation import MANY_TYPES, NO_TYPE
-from isotone.values.request_body import read_json
+from isotone.values.request_body import parsed_body
 
 COUNT: Final = "1 validation error detected: "
 _UNCOUNTED: Final = (
@@ -74,7 +74,7 @@ class RefusedRequest:
     def given(self) -> Mapping[str, Any]:
         """The request as sent, before its types were adapted."""
         given = self._given
-        return read_json(given) if isinstance(given, bytes) else given
+        return parsed_body(given) if isinstance(given, bytes) else given
 
     @property
     def request(self) -> Any:

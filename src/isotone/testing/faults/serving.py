@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from isotone.errors import SerializationException, UsageError, ValidationException
-from isotone.values.request_body import read_json
+from isotone.values.request_body import parsed_body
 
 if TYPE_CHECKING:
     from isotone.testing.faults.plan import Faults
@@ -113,7 +113,7 @@ class FaultyService:
         """Order all faults of a request, or none if one is wrong."""
         ordered: list[Rule] = []
         try:
-            wanted = read_json(body, Order | list[Order])
+            wanted = parsed_body(body, Order | list[Order])
             orders = wanted if isinstance(wanted, list) else [wanted]
             ordered.extend(self._faults.order(each.pop("fault", ""), **each) for each in orders)
         except (SerializationException, UsageError) as error:

@@ -1,4 +1,4 @@
-"""Records the cost of each request and the partition keys that it touches, for a simulation.
+"""Attributes the units of each response to the partition keys that its request touched, for a simulation.
 
     recorder = TouchRecorder(backend)
     store = isotone.connect(recorder)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import isotone
-from isotone.advisor.simulation.recording import TouchRecorder
+from isotone.advisor.simulation.touches import TouchRecorder
 from isotone.errors import (
     ApiError,
     ConditionalCheckFailedException,
