@@ -623,6 +623,15 @@ OF_TABLES: Final[tuple[Known, ...]] = (
         rf"{_VALID}({_INVALID})?(Invalid KeySchema|Some index key ).*",
         r'^UpdateTable .*"OnDemandThroughput"',
     ),
+    Known(
+        _UNDECIDED
+        + "dynoxide finds no stream of a malformed ARN before it sees a position that the type does not use, and "
+        "one of a table after it.",
+        API + "API_streams_GetShardIterator.html",
+        r"ResourceNotFoundException: Requested resource not found: Stream: .*",
+        rf"{_VALID}{_INVALID}SequenceNumber should not be passed for this iterator type",
+        r"^GetShardIterator ",
+    ),
 )
 """Those of the actions on tables, tags, expiry and streams."""
 

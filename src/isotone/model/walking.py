@@ -1,4 +1,4 @@
-"""`Walk`: visits every item of a table for `verify` and `rewrite`: segments, units per second, progress, from a given position.
+"""`Walk`: visits every item of a table for `verify` and `rewrite`: segments, pace, progress, from a given position.
 
     walk = Walk(shop, segments=4, units_per_second=100)
     while not walk.is_over:
