@@ -1,4 +1,4 @@
-"""Index keys and computed fields after an update, of the values that `updates` knows; raises `MustRead` if they depend on unknown stored values.
+"""Index keys and computed fields after an update, of values that `updates` knows; else raises `MustRead`.
 
 An index key must always equal what a new put would write. So changing a field that is in an index key, or that decides
 whether the entity is in the index, rewrites the whole key. The derivation looks up values in a `KnownValues`, which
