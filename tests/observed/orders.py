@@ -49,7 +49,7 @@ TOGETHER: Final = frozenset(
         *("Expected", "AttributeUpdates", "AttributesToGet", "ConditionalOperator", "Select"),
         *("KeyConditions", "QueryFilter", "ScanFilter", "ExclusiveStartKey", "IndexName"),
         *("Segment", "TotalSegments", "ConsistentRead", "SearchConditionExpression"),
-        *("Statement", "Parameters"),
+        *("Statement", "Parameters", "ShardIteratorType", "SequenceNumber", "Timestamp"),
     }
 )
 """Members of requests on items that make each other right or wrong."""
