@@ -25,7 +25,6 @@ from isotone.errors import InProgress, StorageError, UsageError
 WITHOUT_LOCKS: Final = (errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS)
 """Errors of file systems that have no locks."""
 
-
 MARK: Final = "-begun"
 """The ending of an empty file beside a draft, which tells that it is one, and no file of somebody else."""
 
