@@ -133,6 +133,18 @@ def test_a_tape_takes_no_other_file(folder: Path) -> None:
     assert Path("shop.db").read_bytes() == before
 
 
+def test_a_tape_replaces_only_a_draft_of_a_tape(folder: Path) -> None:
+    draft = Path("tape.json.part")
+    draft.write_text("precious")
+    with pytest.raises(UsageError, match=r"tape\.json\.part is no unfinished file of Isotone"):
+        isotone.connect("shop.db", tape="tape.json")
+    assert draft.read_text() == "precious"
+    Path("tape.json.part-begun").touch()  # as a killed program has left it
+    isotone.connect("shop.db", tape="tape.json").close()
+    assert Path("tape.json").exists()
+    assert not list(Path().glob("tape.json.*"))
+
+
 def test_an_open_database_is_no_output_of_its_own_jobs() -> None:
     Path("rows.jsonl").write_text("bad\n")
     with isotone.open("shop.db") as database:

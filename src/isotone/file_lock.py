@@ -1,10 +1,11 @@
 """Locks a file for one process, until the file is closed or the process ends.
 
 file = open_locked(Path("orders.jsonl.part"))      # with what an earlier process has left in it
-file.truncate(0)
+begin_draft(file, "orders.jsonl.part")             # which was a draft, or is not replaced
 …
 check_in_place(file, "orders.jsonl.part", size)   # of what was written
 Path("orders.jsonl.part").replace("orders.jsonl")  # while it is locked, so nobody else writes into it
+end_draft("orders.jsonl.part")
 file.close()
 """
 
@@ -15,7 +16,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -24,6 +25,8 @@ from isotone.errors import InProgress, StorageError, UsageError
 WITHOUT_LOCKS: Final = (errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS)
 """Errors of file systems that have no locks."""
 
+MARK: Final = "-begun"
+"""The ending of an empty file beside a draft, which tells that it is one, and no file of somebody else."""
 
 _REFUSAL: Final = "another process is writing {}: wait until it is done, or give another file"
 
@@ -66,6 +69,34 @@ def holding(path: Path) -> Iterator[None]:
             path.unlink(missing_ok=True)
     finally:
         file.close()
+
+
+def begin_draft(file: BinaryIO, path: str | PathLike[str]) -> None:
+    """Empty a locked file, and mark it as a draft. Raises `UsageError`, and closes it, if it is somebody else's.
+
+    Others use the ending `.part` too: browsers give it to downloads that are not complete.
+    """
+    if os.fstat(file.fileno()).st_size and not _is_empty(_mark_of(path)):
+        file.close()
+        raise UsageError(
+            f"{fspath(path)} is no unfinished file of Isotone, and would be replaced: move it away, or give another file"
+        )
+    _mark_of(path).touch()
+    file.truncate(0)
+
+
+def end_draft(path: str | PathLike[str]) -> None:
+    """Delete the mark of a draft that got its name."""
+    if _is_empty(_mark_of(path)):
+        _mark_of(path).unlink()
+
+
+def _mark_of(path: str | PathLike[str]) -> Path:
+    return Path(fspath(path) + MARK)
+
+
+def _is_empty(path: Path) -> bool:
+    return path.is_file() and not path.stat().st_size
 
 
 def check_in_place(file: BinaryIO, path: str | PathLike[str], size: int) -> None:

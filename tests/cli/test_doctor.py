@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+
+import pytest
 
 from isotone import __version__
 
@@ -32,6 +35,15 @@ def test_a_file_that_cannot_be_opened_is_described(isotone, tmp_path):
 def test_a_missing_file_is_not_made(isotone, tmp_path):
     assert "there is no such file" in isotone("doctor", tmp_path / "missing.db").out
     assert not (tmp_path / "missing.db").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes as POSIX has them")
+def test_what_is_no_file_is_said_to_be_none(isotone, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for name, kind in (("pipe", "a pipe"), (".", "a folder")):
+        code, _, err = isotone("doctor", tmp_path / name)
+        assert code == 1
+        assert f"{tmp_path / name} is {kind}, not a regular file" in err
 
 
 def test_of_variables_only_the_names_are_shown(isotone, monkeypatch):

@@ -190,6 +190,8 @@ def test_one_item_is_found_and_repaired(database, store):
     once = repair_item(store, shop, damaged)
     assert [each.kind for each in item_findings(store, shop, once)] == ["unknown_attribute"]
     assert "odd" not in repair_item(store, shop, once, ["odd"])
+    with pytest.raises(UsageError, match="Ticket declares code, state"):
+        repair_item(store, shop, once, ["state", "odd", "code"])
 
 
 def test_an_expired_item_is_gone(database, store):

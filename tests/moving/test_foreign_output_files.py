@@ -93,6 +93,39 @@ def test_two_exports_do_not_write_one_file(name: str) -> None:
     assert export("bob", target=name, force=True).is_complete
 
 
+@pytest.mark.parametrize("name", ["orders.jsonl", "orders.csv.gz", "orders.parquet"])
+def test_an_export_replaces_no_draft_of_somebody_else(name: str) -> None:
+    """A browser calls a download `orders.jsonl.part` until it is complete."""
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    table_of("ann").close()
+    draft, mark = Path(f"{name}.part"), Path(f"{name}.part-begun")
+    draft.write_text('{"id": "precious"}\n')
+    for foreign in (None, "a text"):
+        if foreign is not None:
+            mark.write_text(foreign)
+        for options in ({}, {"force": True}, {"restart": True}):
+            with pytest.raises(UsageError, match=f"{name}.part is no unfinished file of Isotone"):
+                export("ann", target=name, **options)
+            assert draft.read_text() == '{"id": "precious"}\n'
+            assert not Path(name).exists()
+    draft.unlink()
+    assert export("ann", target=name).is_complete
+    assert mark.read_text() == "a text"
+
+
+@pytest.mark.parametrize("name", ["orders.jsonl", "orders.parquet"])
+def test_an_export_replaces_what_a_killed_one_has_left(name: str) -> None:
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    table_of("ann").close()
+    table_of("bob").close()
+    assert not export("ann", most=1, target=name).is_complete
+    assert Path(f"{name}.part").stat().st_size
+    assert export("bob", target=name).is_complete
+    assert not list(Path().glob(f"{name}.*"))
+
+
 def test_an_export_of_before_is_continued_by_its_length() -> None:
     """A state that an earlier version has saved has no CRC of the file, and no checksum of its own."""
     table_of("ann").close()

@@ -322,6 +322,22 @@ def test_an_item_is_repaired(page, database, store):
     assert form(page, answer["item"])["findings"] == []
 
 
+def test_a_repair_removes_no_declared_attribute(page, database, store):
+    store.put(order())
+    seen = damage(database, only(database), odd={"S": "?"})
+    for without, told in (
+        (["odd", "status"], "Order declares status; a repair removes only attributes that it does"),
+        (["PK"], "Order declares PK;"),
+        ("odd", "without='odd' is not a list of attributes"),
+        ([1], "without=[1] is not a list of attributes"),
+    ):
+        answer = page.call("edit_repair", {"table": "shop", "item": seen, "without": without})
+        assert told in answer["refused"]["message"]
+        assert only(database) == seen
+    page.call("edit_repair", {"table": "shop", "item": seen, "without": ["odd"]})
+    assert "odd" not in only(database)
+
+
 def test_an_invalid_value_is_shown_and_repaired_by_the_form(page, database, store):
     store.put(order())
     damaged = damage(database, only(database), status={"S": "OPNE"}, count={"S": "many"})

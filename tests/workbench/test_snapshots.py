@@ -493,6 +493,29 @@ def test_a_file_that_is_not_the_one_of_its_description_is_not_compared(
     assert "error" not in page.call("snapshots")
 
 
+@pytest.mark.parametrize("what", ["a database", "a text", "a snapshot with one item more"])
+def test_a_file_in_the_place_of_a_snapshot_is_not_deleted_with_it(serve, tmp_path, what):
+    page = serve()
+    file = tmp_path / "snapshots" / f"{take(page)}.db"
+    if what == "a text":
+        file.write_text("precious" * 100)
+    else:
+        if what == "a database":
+            file.unlink()
+        with isotone.open(file) as other:
+            if what == "a database":
+                create(other)
+            fill(other, ORDERS + 1)
+    before = file.read_bytes()
+    answer = page.call("snapshot_delete", {"id": file.stem})
+    assert f"{file} is not deleted, as it may not be the file of this snapshot" in str(answer)
+    assert file.read_bytes() == before
+    assert [each["id"] for each in page.call("snapshots")["snapshots"]] == [file.stem]
+    file.rename(tmp_path / "kept.db")
+    assert page.call("snapshot_delete", {"id": file.stem}) == {}
+    assert page.call("snapshots")["snapshots"] == []
+
+
 def test_a_snapshot_is_a_file_that_other_commands_read(serve, database, tmp_path):
     page = serve()
     take(page)

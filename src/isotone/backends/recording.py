@@ -24,10 +24,11 @@ import msgspec
 from isotone.backends.http_messages import error_of
 from isotone.backends.interface import AsyncBackend, Backend, Native, Request, Response, as_text
 from isotone.errors import ApiError, UsageError
-from isotone.file_lock import check_in_place, open_locked
+from isotone.file_lock import MARK, begin_draft, check_in_place, end_draft, open_locked
 from isotone.output_paths import OutputPath, check_output, check_regular, is_database
 
 _PART: Final = ".part"
+_BESIDE: Final = (_PART, _PART + MARK)
 _HEADER: Final = {"isotone tape": 1}
 # Members that differ in every run, or depend on observers.
 _IGNORED: Final = ("ClientRequestToken", "ReturnConsumedCapacity")
@@ -39,11 +40,11 @@ class TapeWriter:
     def __init__(self, path: str | PathLike[str]) -> None:
         self._path = Path(path)
         self._unfinished = self._path.with_name(self._path.name + _PART)
-        self._output = OutputPath("tape=", path, beside=(_PART,), needs_folder=False)
+        self._output = OutputPath("tape=", path, beside=_BESIDE, needs_folder=False)
         check_output(self._output)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._file = open_locked(self._unfinished)
-        self._file.truncate(0)
+        begin_draft(self._file, self._unfinished)
         self._lock = Lock()
         self._size = 0
         self._write(_HEADER)
@@ -73,6 +74,7 @@ class TapeWriter:
                     self._file.close()  # Windows cannot rename an open file
                 check_output(self._output)  # again: another file may have appeared there
                 self._unfinished.replace(self._path)
+                end_draft(self._unfinished)
 
 
 class Recorder(Native):

@@ -16,6 +16,7 @@ from isotone.cli.checking import versions
 from isotone.cli.program import Command
 from isotone.error_text import error_text
 from isotone.errors import IsotoneError
+from isotone.output_paths import check_regular
 
 # Variables that change what Isotone does. Only their names are shown: some have secrets.
 _VARIABLES: Final = ("AWS_", "AZURE_STORAGE_", "HTTPS_PROXY", "NO_PROXY", "SQLITE_TMPDIR", "XDG_")
@@ -53,8 +54,9 @@ def _system() -> dict[str, Any]:
 
 def _file(path: Path) -> dict[str, Any]:
     """The sizes of a file and of its companions, and what is in it; the error, if it cannot be opened."""
-    if not path.is_file():
+    if not path.exists():
         return {"state": "there is no such file"}
+    check_regular(path)
     found: dict[str, Any] = {"bytes": path.stat().st_size}
     for suffix in ("-wal", "-shm", ".damaged-wal"):
         companion = path.with_name(path.name + suffix)

@@ -30,6 +30,7 @@ from isotone.text_table import aligned
 
 _FILE: Final = "isotone-credentials.json"
 _SERVICE: Final = "dynamodb:"
+_TABLES: Final = re.compile(r"[a-zA-Z0-9_.*?-]+")
 _DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhd])")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -124,7 +125,7 @@ def _add(arguments: argparse.Namespace) -> None:
         policy=_policy(arguments.policy),
     )
     check_user(arguments.name, user)
-    _check_actions(user)
+    _check_limits(user)
     with changing_users(arguments.credentials) as users:
         if arguments.name in users:
             raise UsageError(
@@ -135,7 +136,7 @@ def _add(arguments: argparse.Namespace) -> None:
         _print_pair(arguments.name, key)
 
 
-def _check_actions(user: User) -> None:
+def _check_limits(user: User) -> None:
     """Refuse options that allow nothing, and warn if a policy names unknown actions; IAM accepts those, too."""
     from isotone.backends.embedded import permissions
 
@@ -149,6 +150,11 @@ def _check_actions(user: User) -> None:
         near = get_close_matches(pattern, known, n=1)
         hint = f"did you mean {near[0]}?" if near else "write one such as GetItem or 'Batch*'"
         raise UsageError(f"--actions: DynamoDB has no action {pattern!r}; {hint}")
+    for pattern in user.tables or ():
+        if not _TABLES.fullmatch(pattern):
+            raise UsageError(
+                f"--tables: no table can be named {pattern!r}; write a name, or a pattern such as 'Orders*'"
+            )
     named = (user.policy or {}).get("Statement", [])
     for statement in named if isinstance(named, list) else [named]:
         for member in ("Action", "NotAction"):

@@ -113,8 +113,16 @@ def revert_item(store: Store, table: Table, now: Item | None, before: Item | Non
 
 
 def repair_item(store: Store, table: Table, item: Item, without: Collection[str] = ()) -> Item:
-    """Write an item as its entity would write it now, without the given attributes; returns it afterwards."""
+    """Write an item as its entity would write it now, without the given attributes; returns it afterwards.
+
+    Raises `UsageError` for an attribute that the entity declares: its value is the entity's, and is changed by an edit.
+    """
     schema = schema_of_item(table, item)
+    declared = sorted(schema.declared_attributes.intersection(without))
+    if declared:
+        raise UsageError(
+            f"{schema.tag} declares {', '.join(declared)}; a repair removes only attributes that it does not declare"
+        )
 
     def left_out(values: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in values.items() if name not in without}

@@ -37,7 +37,7 @@ from isotone.moving.file_names import (
     table_file,
 )
 from isotone.moving.line_files import csv_header, encoder_of, fits_cell
-from isotone.moving.output_files import PART, FileOutput, FolderOutput, Output, sum_of
+from isotone.moving.output_files import BESIDE, FileOutput, FolderOutput, Output, sum_of
 from isotone.moving.parquet_files import ParquetOutput, schema_of
 from isotone.moving.table_making import TableDefinition, read_definition
 from isotone.moving.target_checks import same_table
@@ -170,9 +170,8 @@ def _target_output(target: Place, *, with_table: bool) -> OutputPath | None:
             )
         return None
     if not is_folder(target):
-        return OutputPath(
-            "the target", target, beside=(PART, TABLE_FILE) if with_table else (PART,)
-        )
+        beside = (*BESIDE, TABLE_FILE) if with_table else BESIDE
+        return OutputPath("the target", target, beside=beside)
     if Path(target).exists() and not Path(target).is_dir():
         raise UsageError(f"the target {fspath(target)} is a file, not a folder; give another name")
     return OutputPath("the description", table_file(target)) if with_table else None

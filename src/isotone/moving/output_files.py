@@ -36,13 +36,15 @@ from isotone.exchange.export_layout import (
     write_manifests,
 )
 from isotone.exchange.objects import Bucket, Folder, ObjectStoreError
-from isotone.file_lock import check_in_place, open_locked
+from isotone.file_lock import MARK, begin_draft, check_in_place, end_draft, open_locked
 from isotone.moving.file_names import Place
 from isotone.moving.line_files import Encoder
 from isotone.output_paths import STANDARD, OutputPath, check_output
 from isotone.tables.scan import ItemOrJson
 
 PART: Final = ".part"
+BESIDE: Final = (PART, PART + MARK)
+"""The endings of the files that are written beside an exported file until it is complete."""
 _UNSAVED: Final = 16 << 20  # bytes, uncompressed, before a file is saved
 _READ: Final = 1 << 20
 _FILE_SIZE: Final = 8 << 20  # bytes, compressed, before a folder gets its next file
@@ -111,6 +113,7 @@ class FileOutput:
         is_same = bool(length) and read == length and expected in (None, self._sum)
         if not is_same:
             length = self._sum = 0
+            begin_draft(self._file, self._place + PART)
         self._file.truncate(length)
         self._file.seek(length)
         self._size = length
@@ -166,7 +169,7 @@ class _TextStream:
 
 def check_free(place: str, *, force: bool) -> None:
     """Raise `UsageError` if a file exists and must not be replaced, or if its folder does not exist."""
-    check_output(OutputPath("the target", place, beside=(PART,)))
+    check_output(OutputPath("the target", place, beside=BESIDE))
     if Path(place).exists() and not force:
         raise UsageError(f"{place} exists; --force (force=True) replaces it")
 
@@ -187,6 +190,7 @@ def name_part(file: BinaryIO, place: str, size: int, *, force: bool) -> None:
     if os.name == "nt":
         file.close()
     Path(place + PART).replace(place)
+    end_draft(place + PART)
     file.close()
 
 

@@ -23,7 +23,7 @@ from uuid import UUID
 
 from isotone.errors import UsageError
 from isotone.exchange.item_files import PutRecord, Record, Unreadable
-from isotone.file_lock import check_in_place, open_locked
+from isotone.file_lock import begin_draft, check_in_place, open_locked
 from isotone.moving.columns import JSON, REST, FileColumns, add_rest, value_of
 from isotone.moving.file_names import Place
 from isotone.moving.output_files import PART, check_free, name_part
@@ -124,7 +124,7 @@ class ParquetOutput:
     def begin(self, saved: Any) -> bool:
         check_free(self._place, force=self._force)
         self._file = open_locked(Path(self._place + PART))
-        self._file.truncate(0)
+        begin_draft(self._file, self._place + PART)
         self._writer = _library("pyarrow.parquet").ParquetWriter(
             self._file, self._schema, compression="zstd"
         )

@@ -27,6 +27,7 @@ from typing import Any, Final
 import apsw
 
 from isotone.errors import DamagedLog, StorageBusy, StorageCorrupt, StorageError, UsageError
+from isotone.file_lock import MARK
 from isotone.output_paths import OutputPath, check_output, check_outputs, is_write_protected
 from isotone.storage import log_check
 from isotone.storage.checksums import Sums
@@ -64,7 +65,7 @@ _STEP: Final = 512  # pages copied between two calls of the progress
 _LOOK: Final = 0.2  # seconds between two checks of what SQLite is writing
 _ROWS: Final = 1000  # entries of a database in memory that are written at once
 _PART_ENDING: Final = ".part"
-_MARK_ENDING: Final = ".part-begun"
+_MARK_ENDING: Final = _PART_ENDING + MARK
 """An empty file next to a part. It marks the part as an unfinished copy, not somebody's database."""
 _DAMAGED: Final = (
     "{path} is damaged ({what}), so it was not copied: `isotone check` says what is wrong; use another backup, "

@@ -139,7 +139,9 @@ class Editing:
 
     def _repair(self, table: Table, given: Given) -> Answer:
         """Write an item as its entity would now: `{"table", "item", "without"}`, without these attributes."""
-        without = given.get("without") or ()
+        without = given.get("without") or []
+        if not isinstance(without, list) or not all(isinstance(each, str) for each in without):
+            raise UsageError(f"without={without!r} is not a list of attributes")
         return {"item": repair_item(self._store, table, _item(given, "item"), without)}
 
     def _or_refused(

@@ -110,8 +110,7 @@ def check_is_of(copy: embedded.Database, tables: dict[str, SnapshotTable]) -> No
     )
     if not is_same:
         raise UsageError(
-            "the file of this snapshot is not the one of its description: it was exchanged or damaged; put both files back, "
-            "or delete the snapshot"
+            "the file of this snapshot is not the one of its description: it was exchanged or damaged; put both files back"
         )
 
 

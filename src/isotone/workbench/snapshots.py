@@ -12,13 +12,13 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from isotone.backends.capabilities import Capabilities
 from isotone.backends.embedded import Database
-from isotone.errors import UsageError
+from isotone.errors import IsotoneError, UsageError
 from isotone.moving import KeyDifference
 from isotone.moving.table_making import (
     TableDefinition,
@@ -224,8 +224,23 @@ class Snapshots:
         for each in uses:
             self._forget(each)
         await in_thread(_close, uses)
-        await in_thread(self._folder.delete, identity)
+        await in_thread(self._delete, identity)
         return {}
+
+    def _delete(self, identity: str) -> None:
+        """Delete a snapshot; raises `UsageError` if another file is in the place of its own, or it cannot be read."""
+        self._folder.find(identity)
+        file = self._folder.file(identity)
+        if file.exists() and file.stat().st_size:
+            try:
+                with self._opened(identity):
+                    pass
+            except IsotoneError as error:
+                raise UsageError(
+                    f"{file} is not deleted, as it may not be the file of this snapshot ({error}): "
+                    "move it away, and delete the snapshot again"
+                ) from error
+        self._folder.delete(identity)
 
     def _listed(self) -> Answer:
         folder = self._folder
@@ -423,9 +438,14 @@ class Snapshots:
             raise UsageError(
                 f"{file} is missing or empty: delete this snapshot, or put its file back"
             )
-        database = files.enter_context(open_file(file))
-        check_is_of(database, self._folder.find(identity).tables)
-        return Side(database, table)
+        return Side(files.enter_context(self._opened(identity)), table)
+
+    @contextmanager
+    def _opened(self, identity: str) -> Iterator[Database]:
+        """The open file of a snapshot; raises `UsageError` if it is another file than its description says."""
+        with open_file(self._folder.file(identity)) as database:
+            check_is_of(database, self._folder.find(identity).tables)
+            yield database
 
     def _known(self, given: Mapping[str, Any]) -> _OpenComparison:
         number = given.get("id")
