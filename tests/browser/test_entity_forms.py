@@ -109,7 +109,7 @@ def row(bench: Workbench, text: str) -> Any:
 
 
 def show(bench: Workbench, text: str) -> None:
-    row(bench, text).dblclick()
+    row(bench, text).locator(".sort-cell").dblclick()
     bench.page.locator(".inspector").wait_for()
 
 

@@ -242,6 +242,28 @@ def test_an_open_item_follows_a_change_of_several(window, store):
     assert store.get(Order, number=4).revision == 3
 
 
+@pytest.mark.parametrize(
+    ("attribute", "form_name"),
+    [("customer", "Edit Order"), ("total", "Edit Order"), ("revision", None), ("GSI1PK", None)],
+)
+@pytest.mark.parametrize("width", [1000, 1440])
+def test_a_double_click_on_a_value_edits_it(window, width, attribute, form_name):
+    """What the library sets is only shown, as is the item after a double click on its key."""
+    bench = window(width)
+    page = bench.page
+    value = page.locator(f".row.item .value[data-attribute={attribute}]").first
+    value.scroll_into_view_if_needed()
+    value.dblclick()
+    if form_name is None:
+        page.locator(".inspector .attribute").first.wait_for()
+        assert page.get_by_role("form", name="Edit").count() == 0
+        return
+    form(bench, form_name)
+    bench.until(f"document.activeElement.ariaLabel === {attribute!r}")
+    page.keyboard.press("Escape")
+    page.locator(".inspector .attribute").first.wait_for()
+
+
 # Adding
 
 

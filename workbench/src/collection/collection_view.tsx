@@ -29,7 +29,8 @@ interface Props {
   /** The selected item, by its id. */
   selected: string | null;
   onSelect: (entry: Entry | null) => void;
-  onOpen: (entry: Entry) => void;
+  /** `attribute` is that of the value that was double-clicked. */
+  onOpen: (entry: Entry, attribute?: string) => void;
   onTotals?: (totals: Totals, window: CollectionWindow) => void;
   /** Items that are not in this index are shown as left out. */
   compareWith?: IndexInfo | null;
@@ -369,7 +370,7 @@ interface ItemRowProps {
   checked: boolean;
   onCheck: ((entry: Entry, checked: boolean) => void) | undefined;
   onSelect: (entry: Entry) => void;
-  onOpen: (entry: Entry) => void;
+  onOpen: (entry: Entry, attribute?: string) => void;
 }
 
 function ItemRow({ row, top, view, data, stacked, selected, leftOut, leftOutOf, checked, onCheck, onSelect, onOpen }: ItemRowProps) {
@@ -377,6 +378,7 @@ function ItemRow({ row, top, view, data, stacked, selected, leftOut, leftOutOf, 
   const { item } = entry;
   const keys = keysOf(view);
   const table = view.table.name;
+  const pressed = useRef<string | undefined>(undefined); // by the first of two clicks: the columns may move before the second
   const marked = (selected ? " selected" : "") + (leftOut ? " left-out" : "") + (entry.outside ? " outside" : "");
   return (
     <div
@@ -386,11 +388,12 @@ function ItemRow({ row, top, view, data, stacked, selected, leftOut, leftOutOf, 
       aria-selected={selected}
       style={{ top: `${top}px`, height: `${row.height}px` }}
       onClick={(event) => {
+        if (event.detail === 1) pressed.current = (event.target as Element).closest<HTMLElement>(".value")?.dataset["attribute"];
         if (onCheck && (event.metaKey || event.ctrlKey)) onCheck(entry, !checked);
         else if (matchMedia(OPENS_AT_ONCE).matches) onOpen(entry);
         else onSelect(entry);
       }}
-      onDblClick={() => onOpen(entry)}
+      onDblClick={() => onOpen(entry, pressed.current)}
     >
       <span class="unseen">{entry.partition.map((each) => shortText(each)).join(" ")}</span>
       <div class="sort-cell" title={keyTitle(entry, keys.sort.length ? keys.sort : keys.partition)}>
@@ -415,7 +418,7 @@ function ItemRow({ row, top, view, data, stacked, selected, leftOut, leftOutOf, 
           if (value === undefined) return null;
           const segments = own(entry.keys, each.name);
           return (
-            <span class="value" key={each.name} style={{ left: `${each.left}px`, width: `${each.width}px` }}>
+            <span class="value" key={each.name} data-attribute={each.name} style={{ left: `${each.left}px`, width: `${each.width}px` }}>
               {segments && segments.length > 1 ? (
                 <KeyText table={table} value={value} segments={segments} />
               ) : (

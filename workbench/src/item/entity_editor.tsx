@@ -9,6 +9,7 @@ import { requestOf, type Sent } from "./changes";
 import { Conflict } from "./conflict";
 import { preview, Refused, save, type Form, type Refusal, type Values } from "./edit_calls";
 import { EntityForm } from "./entity_form";
+import type { Aim } from "./inspector";
 
 interface Props {
   table: TableInfo;
@@ -16,6 +17,7 @@ interface Props {
   item: Item | null;
   form: Form | null;
   given: Values | null;
+  aimed: Aim | null;
   onSaved: (before: Item | null, after: Item) => void;
   /** Shows the item as somebody else left it. */
   onTheirs: (now: Item | null) => void;
@@ -23,7 +25,7 @@ interface Props {
   onCancel: () => void;
 }
 
-export function EntityEditor({ table, entity, item, form, given, onSaved, onTheirs, onRaw, onCancel }: Props) {
+export function EntityEditor({ table, entity, item, form, given, aimed, onSaved, onTheirs, onRaw, onCancel }: Props) {
   const [saving, setSaving] = useState(false);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const [mine, setMine] = useState<Values>({});
@@ -74,6 +76,7 @@ export function EntityEditor({ table, entity, item, form, given, onSaved, onThei
         item={item}
         form={form}
         given={given}
+        aimed={aimed}
         saving={saving}
         refused={refusal?.fields ?? NONE}
         onSave={(values) => void send(values, item)}

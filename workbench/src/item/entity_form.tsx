@@ -8,6 +8,7 @@ import { keyName } from "../shortcuts";
 import { Failure } from "../shell/messages";
 import { own, plural } from "../values";
 import { givenFields, readDraft, type Draft, type DraftKey, type Form, type Values } from "./edit_calls";
+import type { Aim } from "./inspector";
 import { NameFaults, useNameFaults } from "./name_input";
 import { boundsOf, hasInstant, isPlain, kindOf, TypedField, typedText, wrongTyped, ZoneChoice } from "./typed_field";
 import { faultOf } from "./value_editor";
@@ -22,6 +23,7 @@ interface Props {
   form: Form | null;
   /** What a new one begins with, of an item that is duplicated. */
   given: Values | null;
+  aimed: Aim | null;
   saving: boolean;
   /** What was refused, by field. */
   refused: Record<string, string>;
@@ -31,7 +33,7 @@ interface Props {
   onCancel: () => void;
 }
 
-export function EntityForm({ table, entity, item, form, given, saving, refused, onSave, onCost, onRaw, onCancel }: Props) {
+export function EntityForm({ table, entity, item, form, given, aimed, saving, refused, onSave, onCost, onRaw, onCancel }: Props) {
   const isNew = item === null;
   const fields = useMemo(() => givenFields(entity, isNew), [entity, isNew]);
   const before = useMemo<Values>(
@@ -95,9 +97,9 @@ export function EntityForm({ table, entity, item, form, given, saving, refused, 
   }, [refused]);
   useEffect(() => {
     const isOpen = (each: Field) => (isNew ? (values[each.name] ?? "") === "" || !given : !each.identifies);
-    const first = fields.find(isOpen) ?? fields[0];
+    const first = fields.find((each) => each.attribute === aimed?.attribute) ?? fields.find(isOpen) ?? fields[0];
     if (first) rows.current?.querySelector<HTMLElement>(`[data-field="${CSS.escape(first.name)}"] :is(input, select, textarea)`)?.focus();
-  }, []);
+  }, [aimed]);
   const submit = useRef(() => undefined as void);
   submit.current = () => {
     setTried(true);
