@@ -28,7 +28,7 @@ interface Props {
   /** What was refused, by field. */
   refused: Record<string, string>;
   onSave: (values: Values) => void;
-  onCost: ((values: Values) => void) | null;
+  onCost: (values: Values) => void;
   onRaw: () => void;
   onCancel: () => void;
 }
@@ -176,11 +176,9 @@ export function EntityForm({ table, entity, item, form, given, aimed, saving, re
             {plural(wrong.length, "field")} to put right: {wrong.map((each) => each.name).join(", ")}
           </span>
         )}
-        {onCost && (
-          <button type="button" disabled={!count || wrong.length > 0 || (isNew && !isWhole)} title="What the table and each index are charged for it" onClick={() => onCost(changed)}>
-            Cost
-          </button>
-        )}
+        <button type="button" disabled={!count || wrong.length > 0 || (isNew && !isWhole)} title="What the table and each index are charged for it" onClick={() => onCost(changed)}>
+          Cost
+        </button>
         {!isNew && <span class="quiet">{count ? `${plural(count, "field")} changed` : "nothing changed yet"}</span>}
         <span class="space" />
         <button type="button" onClick={onCancel}>
