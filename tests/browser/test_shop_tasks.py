@@ -271,14 +271,15 @@ def test_an_open_item_follows_a_change_of_several(window, store):
     ("attribute", "form_name"),
     [("customer", "Edit Order"), ("total", "Edit Order"), ("revision", None), ("GSI1PK", None)],
 )
-@pytest.mark.parametrize("width", [1000, 1440])
+@pytest.mark.parametrize("width", [1000, 1200, 1440])
 def test_a_double_click_on_a_value_edits_it(window, width, attribute, form_name):
-    """What the library sets is only shown, as is the item after a double click on its key."""
+    """What the library sets is only shown. The item that the first click opens may cover the value."""
     bench = window(width)
     page = bench.page
     value = page.locator(f".row.item .value[data-attribute={attribute}]").first
     value.scroll_into_view_if_needed()
-    value.dblclick()
+    place = value.bounding_box()
+    page.mouse.dblclick(place["x"] + 5, place["y"] + 5, delay=50)
     if form_name is None:
         page.locator(".inspector .attribute").first.wait_for()
         assert page.get_by_role("form", name="Edit").count() == 0

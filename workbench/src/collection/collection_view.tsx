@@ -28,9 +28,9 @@ interface Props {
   view: View;
   /** The selected item, by its id. */
   selected: string | null;
-  onSelect: (entry: Entry | null) => void;
-  /** `attribute` is that of the value that was double-clicked. */
-  onOpen: (entry: Entry, attribute?: string) => void;
+  /** `attribute` is that of the value that was clicked. */
+  onSelect: (entry: Entry | null, attribute?: string) => void;
+  onOpen: (entry: Entry) => void;
   onTotals?: (totals: Totals, window: CollectionWindow) => void;
   /** Items that are not in this index are shown as left out. */
   compareWith?: IndexInfo | null;
@@ -369,8 +369,8 @@ interface ItemRowProps {
   leftOutOf: string;
   checked: boolean;
   onCheck: ((entry: Entry, checked: boolean) => void) | undefined;
-  onSelect: (entry: Entry) => void;
-  onOpen: (entry: Entry, attribute?: string) => void;
+  onSelect: (entry: Entry, attribute?: string) => void;
+  onOpen: (entry: Entry) => void;
 }
 
 function ItemRow({ row, top, view, data, stacked, selected, leftOut, leftOutOf, checked, onCheck, onSelect, onOpen }: ItemRowProps) {
@@ -378,7 +378,6 @@ function ItemRow({ row, top, view, data, stacked, selected, leftOut, leftOutOf, 
   const { item } = entry;
   const keys = keysOf(view);
   const table = view.table.name;
-  const pressed = useRef<string | undefined>(undefined); // by the first of two clicks: the columns may move before the second
   const marked = (selected ? " selected" : "") + (leftOut ? " left-out" : "") + (entry.outside ? " outside" : "");
   return (
     <div
@@ -388,12 +387,10 @@ function ItemRow({ row, top, view, data, stacked, selected, leftOut, leftOutOf, 
       aria-selected={selected}
       style={{ top: `${top}px`, height: `${row.height}px` }}
       onClick={(event) => {
-        if (event.detail === 1) pressed.current = (event.target as Element).closest<HTMLElement>(".value")?.dataset["attribute"];
         if (onCheck && (event.metaKey || event.ctrlKey)) onCheck(entry, !checked);
         else if (matchMedia(OPENS_AT_ONCE).matches) onOpen(entry);
-        else onSelect(entry);
+        else onSelect(entry, (event.target as Element).closest<HTMLElement>(".value")?.dataset["attribute"]);
       }}
-      onDblClick={() => onOpen(entry, pressed.current)}
     >
       <span class="unseen">{entry.partition.map((each) => shortText(each)).join(" ")}</span>
       <div class="sort-cell" title={keyTitle(entry, keys.sort.length ? keys.sort : keys.partition)}>

@@ -26,6 +26,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
   const others = useMemo(() => besideOf(query["with"]), [query["with"]]);
   const [selected, setSelected] = useState<Entry | null>(null);
   const [other, setOther] = useState<TableInfo | null>(null); // the table of what is selected, if it is one beside
+  const clicked = useRef<(() => void) | null>(null); // opens what the first of two clicks was on: the item that it shows may cover that
   const [aimed, setAimed] = useState<Aim | null>(null);
   const [open, setOpen] = useState<"item" | "new" | null>(null);
   const [begun, setBegun] = useState<{ kind: string | null; given: Values | null; number: number }>({ kind: null, given: null, number: 0 }); // a new item
@@ -134,7 +135,8 @@ export function ItemsPage({ table }: { table: TableInfo }) {
     setWhole((now) => (now?.id === id ? { id, item, failure: null } : now));
     setSelected(shown.current?.entries.find((each) => each.id === id) ?? null);
   };
-  const select = (entry: Entry | null, of: TableInfo | null = null) => {
+  const select = (entry: Entry | null, of: TableInfo | null = null, attribute?: string) => {
+    if (entry) clicked.current ??= () => openItem(entry, of, attribute);
     setOther(of);
     setSelected(entry);
     setAimed(null);
@@ -165,14 +167,20 @@ export function ItemsPage({ table }: { table: TableInfo }) {
       {checked.size > 0 && (
         <BatchBar table={table} entries={[...checked.values()]} writable={writable} isPartial={((view.index ?? beside)?.projection ?? "ALL") !== "ALL"} onClear={() => setChecked(new Map())} onChanged={() => { setStale(true); again(); void refreshTable(table.name); }} />
       )}
-      <div class="panes">
+      <div
+        class="panes"
+        onClickCapture={(event) => {
+          if (event.detail === 1) clicked.current = null;
+        }}
+        onDblClick={() => clicked.current?.()}
+      >
         <section class="pane" aria-label={view.index?.name ?? "Table"}>
           <CollectionView
             view={view}
             version={version}
             selected={other ? null : (selected?.id ?? null)}
-            onSelect={(each) => select(each)}
-            onOpen={(each, attribute) => openItem(each, null, attribute)}
+            onSelect={(each, attribute) => select(each, null, attribute)}
+            onOpen={(each) => openItem(each)}
             onTotals={(sum, window) => {
               shown.current = window;
               setTotals(sum);
@@ -194,8 +202,8 @@ export function ItemsPage({ table }: { table: TableInfo }) {
               version={version}
               selected={other ? null : (selected?.id ?? null)}
               keyboard={false}
-              onSelect={(each) => select(each)}
-              onOpen={(each, attribute) => openItem(each, null, attribute)}
+              onSelect={(each, attribute) => select(each, null, attribute)}
+              onOpen={(each) => openItem(each)}
             />
           </section>
         )}
@@ -210,8 +218,8 @@ export function ItemsPage({ table }: { table: TableInfo }) {
               if (next === null) select(null);
               change({ with: kept.length ? JSON.stringify(kept) : "" });
             }}
-            onSelect={(of, entry) => select(entry, of)}
-            onOpen={(of, entry, attribute) => openItem(entry, of, attribute)}
+            onSelect={(of, entry, attribute) => select(entry, of, attribute)}
+            onOpen={(of, entry) => openItem(entry, of)}
           />
         ))}
         {(open === "new" || (open === "item" && selected)) && (
