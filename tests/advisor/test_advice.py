@@ -178,3 +178,46 @@ def test_the_condition_of_a_write_has_names_and_values(shop: isotone.Store) -> N
     }
     explained = isotone.explain(shop, ("UpdateItem", request))
     assert explained.notes == ('condition: attribute_exists(PK) AND customer = "b"',)
+
+
+tasks = Table("tasks", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
+
+
+class Task(Entity, table=tasks):
+    number: Attr[int] = field(max=99_999)
+    team: Attr[str] = field()
+    status: Attr[str] = field(default="OPEN")
+
+    primary = Key("TEAM", team).sort(number)
+    by_status = Index("GSI1", "STATUS", status).sort(number)
+
+
+@pytest.fixture
+def team() -> Iterator[isotone.Store]:
+    with isotone.connect(":memory:") as store:
+        store.create_tables(tasks)
+        for number in range(30):
+            status = "DONE" if number % 3 else "OPEN"
+            store.put(Task(number=number, team="a", status=status))
+        yield store
+
+
+def test_a_condition_on_a_default_is_answered_like_any_other(team: isotone.Store) -> None:
+    """A model asks for a default with `OR attribute_not_exists(…)`; an index of the field has the default, too."""
+    request = {
+        "TableName": "tasks",
+        "KeyConditionExpression": "PK = :p",
+        "FilterExpression": "#s = :s OR attribute_not_exists(#s)",
+        "ExpressionAttributeNames": {"#s": "status"},
+        "ExpressionAttributeValues": {":p": {"S": "TEAM#a"}, ":s": {"S": "OPEN"}},
+    }
+    explained = isotone.explain(team, ("Query", request), tables=[tasks])
+    assert explained.advice.startswith("Task.by_status (index GSI1) answers ")
+    without_model = isotone.explain(team, ("Query", request))
+    assert without_model.advice == (
+        "an index with the partition key PK, sorted by status, if every item stores them"
+    )
+    values = {":p": {"S": "TEAM#a"}, ":s": {"S": "DONE"}}
+    not_the_default = {**request, "ExpressionAttributeValues": values}
+    advice = isotone.explain(team, ("Query", not_the_default), tables=[tasks]).advice
+    assert "Task.by_status" not in advice  # whose items without a status are elsewhere

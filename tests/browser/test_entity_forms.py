@@ -109,7 +109,7 @@ def row(bench: Workbench, text: str) -> Any:
 
 
 def show(bench: Workbench, text: str) -> None:
-    row(bench, text).dblclick()
+    row(bench, text).locator(".sort-cell").dblclick()
     bench.page.locator(".inspector").wait_for()
 
 
@@ -513,3 +513,22 @@ def test_every_screen_fits_and_is_accessible(contexts, width, scheme):
             bench.page.get_by_label("Close the item").click()
             edit(bench, "ORDER#")
             fits()
+
+
+def test_the_cost_of_a_unique_value_is_shown_before_it_is_saved(bench, store):
+    """The item, its entry in the index and the record of the value are each charged twice: it is a transaction."""
+    store.put(order())
+    open_items(bench)
+    edit(bench, "ORDER#")
+    fill(bench, "invoice", "I-9")
+    press(bench, "Cost")
+    cost = bench.page.get_by_role("dialog", name="Explain")
+    cost.get_by_text("TransactWriteItems of 3 items").wait_for()
+    record = cost.get_by_role("row").filter(has_text="_unique#Order#invoice#I-9")
+    assert "a new entry\t2 units" in record.inner_text()
+    cost.get_by_role("row").filter(has_text="the entry is deleted").wait_for()
+    if AXE.exists():
+        assert bench.serious_faults() == []
+    press(bench, "Close")
+    press(bench, "Save")
+    said(bench, "Saved")

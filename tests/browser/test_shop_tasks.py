@@ -148,6 +148,31 @@ def test_orders_of_a_customer_in_a_span_of_days_are_found_and_the_address_keeps_
     assert numbers(bench) == ["4", "6", "8"]
 
 
+@pytest.mark.parametrize("pattern", ["Order.by_customer", ""])
+def test_on_a_phone_the_query_makes_room_for_what_it_found(window, pattern):
+    """The button that opened it stays where it was, and opens it again with what was asked."""
+    bench = window(390)
+    page = bench.page
+    button = page.locator("button.expand")
+    place = button.bounding_box()
+    button.click()
+    page.get_by_label("Access pattern").select_option(pattern)
+    if pattern:
+        press(bench, "Run")
+        page.get_by_text("Give customer.").wait_for()  # refused: it stays open
+    key = page.get_by_label("customer" if pattern else "Partition key PK", exact=True)
+    key.fill("a" if pattern else "ORDER#00004")
+    key.press("Enter")
+    key.wait_for(state="hidden")
+    bench.until("document.querySelectorAll('.row.item:not(.outside)').length > 1")
+    assert page.locator(".row.item").first.is_visible()
+    assert button.bounding_box() == place
+    assert button.evaluate("(each) => each === document.activeElement")
+    page.keyboard.press("Enter")
+    assert key.input_value() == ("a" if pattern else "ORDER#00004")
+    assert button.bounding_box() == place
+
+
 def test_arrow_keys_pass_by_patterns_without_losing_the_focus(window):
     bench = window()
     patterns = bench.page.get_by_label("Access pattern")
@@ -240,6 +265,29 @@ def test_an_open_item_follows_a_change_of_several(window, store):
     # The bar of what is selected did not move the rows.
     assert page.locator(".row.item:not(.outside)").first.bounding_box() == top
     assert store.get(Order, number=4).revision == 3
+
+
+@pytest.mark.parametrize(
+    ("attribute", "form_name"),
+    [("customer", "Edit Order"), ("total", "Edit Order"), ("revision", None), ("GSI1PK", None)],
+)
+@pytest.mark.parametrize("width", [1000, 1200, 1440])
+def test_a_double_click_on_a_value_edits_it(window, width, attribute, form_name):
+    """What the library sets is only shown. The item that the first click opens may cover the value."""
+    bench = window(width)
+    page = bench.page
+    value = page.locator(f".row.item .value[data-attribute={attribute}]").first
+    value.scroll_into_view_if_needed()
+    place = value.bounding_box()
+    page.mouse.dblclick(place["x"] + 5, place["y"] + 5, delay=50)
+    if form_name is None:
+        page.locator(".inspector .attribute").first.wait_for()
+        assert page.get_by_role("form", name="Edit").count() == 0
+        return
+    form(bench, form_name)
+    bench.until(f"document.activeElement.ariaLabel === {attribute!r}")
+    page.keyboard.press("Escape")
+    page.locator(".inspector .attribute").first.wait_for()
 
 
 # Adding

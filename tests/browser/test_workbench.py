@@ -483,6 +483,27 @@ def test_what_an_index_leaves_out_is_shown_and_brought_back(bench, database):
     assert get(database, "Marked", pk={"S": "one"}) == item
 
 
+def test_a_double_click_on_a_value_edits_it_also_through_an_index(bench, database):
+    """The form waits for the whole item, and has the focus in the field of the value."""
+    index = {
+        "IndexName": "marks",
+        "KeySchema": [{"AttributeName": "mark", "KeyType": "HASH"}],
+        "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["first", "second"]},
+    }
+    create(database, "Marked", sort=None, GlobalSecondaryIndexes=[index], mark="S")
+    item = {"pk": {"S": "one"}, "mark": {"S": "m"}, "body": {"S": "the text"}}
+    put(database, "Marked", {**item, "first": {"BOOL": True}, "second": {"N": "2"}})
+    bench.open("#/t/Marked/items?index=marks")
+    bench.wait_for_items()
+    for attribute in ("second", "first"):
+        bench.page.locator(f".value[data-attribute={attribute}]").dblclick()
+        bench.page.get_by_label("body", exact=True).wait_for()
+        bench.until(f"document.activeElement.ariaLabel === {attribute!r}")
+    bench.page.get_by_role("button", name="Cancel").click()
+    bench.rows.first.locator(".sort-cell").dblclick()
+    bench.page.locator(".inspector .attribute").first.wait_for()
+
+
 def test_an_item_of_an_index_stays_whole_when_it_is_clicked_again(bench, database):
     """The row has the part that the index has: a click must not put it in the place of the whole item."""
     index = {

@@ -40,7 +40,7 @@ from isotone.errors import ApiError, SerializationException
 from isotone.operations.api import ACTIONS
 from isotone.operations.checks.first_fault import OrderBranch
 from isotone.operations.checks.first_fault import RefusedRequest as Refused
-from isotone.operations.checks.orders import ORDERS, OTHERS, order_of
+from isotone.operations.checks.orders import OTHERS, order_of
 
 TOGETHER: Final = frozenset(
     {
@@ -49,7 +49,7 @@ TOGETHER: Final = frozenset(
         *("Expected", "AttributeUpdates", "AttributesToGet", "ConditionalOperator", "Select"),
         *("KeyConditions", "QueryFilter", "ScanFilter", "ExclusiveStartKey", "IndexName"),
         *("Segment", "TotalSegments", "ConsistentRead", "SearchConditionExpression"),
-        *("Statement", "Parameters", "ShardIteratorType", "SequenceNumber", "Timestamp"),
+        *("Statement", "Parameters"),
     }
 )
 """Members of requests on items that make each other right or wrong."""
@@ -72,6 +72,7 @@ IN_GROUPS: Final = tuple(
             {"GlobalTableName", "ReplicationGroup", "ReplicaUpdates"},
             {"SourceTableArn", "SourceTableName"},
             {"UseLatestRestorableTime", "RestoreDateTime"},
+            {"ShardIteratorType", "SequenceNumber", "Timestamp"},
         ),
     )
 )
@@ -202,7 +203,7 @@ def wrong(orders: Orders, action: str, number: int, chosen: Sequence[Ranked]) ->
 def _affect_each_other(action: str, chosen: Sequence[Ranked]) -> bool:
     if action in OF_ITEMS:
         return sum(not TOGETHER.isdisjoint(each.fault.path) for each in chosen) > 1
-    members = len(ORDERS.get(action, OTHERS))  # a broken constraint is one whatever the rest is
+    members = len(OTHERS)  # a broken constraint is one whatever the rest is
     ruled = [each for each in chosen if each.layer >= members]
     if len(ruled) > 1 and any(each.message.startswith(_NOTHING) for each in ruled):
         return True  # another one is a change

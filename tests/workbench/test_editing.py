@@ -399,19 +399,26 @@ def test_a_bulk_edit_is_seen_before_it_is_made(page, database, store):
     assert "'OPEN', 'PAID' or 'SENT'" in wrong["fields"]["status"]
 
 
-def test_the_item_of_a_new_entity_is_seen_before_it_is_made(page, database):
+def test_a_unique_value_makes_a_save_a_transaction_with_the_record_of_the_value(page, database):
     values = {"customer": "ann", "placed": "2026-09-01T10:00:00Z", "total": "5", "invoice": "I-9"}
-    given = {"table": "shop", "entity": "Order", "values": values, "items": [None]}
-    (found,) = page.call("edit_preview", given)["previews"]
+    given = {"table": "shop", "entity": "Order", "values": values, "item": None}
+    created = page.call("edit_request", given)
     assert items(database) == []
-    saved = page.call("edit_save", {**given, "item": None})["item"]
-    changing = {"made", "changed"}
-    assert {name: each for name, each in found["after"].items() if name not in changing} == {
-        name: each for name, each in saved.items() if name not in changing
-    }
-    wrong = page.call("edit_preview", {**given, "values": {**values, "status": "?"}})["previews"][0]
-    assert wrong["after"] is None
-    assert "'OPEN', 'PAID' or 'SENT'" in wrong["fields"]["status"]
+    explained = page.call("explain", created)["explanation"]
+    # A unit each for the item, its entry and the record of the value, doubled by the transaction.
+    assert explained["operation"] == "TransactWriteItems"
+    assert explained["estimate"]["units"] == 6
+    seen = page.call("edit_save", given)["item"]
+    total = page.call("edit_request", {**given, "item": seen, "values": {"total": "6"}})
+    assert [*map(list, total["request"]["TransactItems"])] == [["Put"], ["Put"]]
+    invoice = page.call("edit_request", {**given, "item": seen, "values": {"invoice": "I-3"}})
+    assert [*map(list, invoice["request"]["TransactItems"])] == [["Put"], ["Put"], ["Delete"]]
+    assert items(database) == [seen]
+    plain = {"table": "shop", "entity": "Customer", "item": None}
+    assert (
+        page.call("edit_request", {**plain, "values": {"login": "ann", "name": "Ann"}})["action"]
+        == "PutItem"
+    )
 
 
 # Who may not

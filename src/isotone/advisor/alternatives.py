@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from isotone.advisor.explanation import Alternative, Cost
-from isotone.advisor.pattern_names import ModelPatterns
+from isotone.advisor.pattern_names import ModelPatterns, without_default
 from isotone.advisor.read_costs import Budget, described_cost, estimate_read
 from isotone.advisor.read_plan import ReadPlan, plan_of_read
 from isotone.advisor.table_sample import TableSample, has_key, projected
 from isotone.expressions import CompiledCondition
-from isotone.expressions.key_planning import plan_key
+from isotone.expressions.key_planning import distinct, joined, plan_key
 from isotone.model import EntitySchema, Query, Read, Stats, Steps, queries_for, waste_of
 from isotone.tables.description import TableDescription
 from isotone.text_table import pluralized
@@ -220,7 +221,10 @@ def _index_for(plan: ReadPlan, contents: TableSample, patterns: ModelPatterns) -
     if plan.where is None or plan.filter is None:
         return ""
     names = list(dict.fromkeys([*plan.key.names, *sorted(plan.filter.attributes)]))
-    alone = {name: plan_key([plan.where], (), (name,)) for name in names}
+    conditions = distinct([plan.where])
+    where = [without_default(each) for each in conditions]
+    asked = replace(plan, where=joined(where))
+    alone = {name: plan_key(where, (), (name,)) for name in names}
     equal = [name for name in names if alone[name].equal]
     ranged = [name for name in names if alone[name].ranges]
     if not any(name in plan.filter.attributes for name in (*equal, *ranged[:1])):
@@ -228,9 +232,9 @@ def _index_for(plan: ReadPlan, contents: TableSample, patterns: ModelPatterns) -
     if not equal:
         return f"an index sorted by {ranged[0]}, in partitions that the program can name"
     sort = [*equal[1:], *ranged[:1]]
-    left = len(plan_key([plan.where], equal[:1], sort).rest)
-    for index, way in _other_keys(plan, contents.shape):
-        if way.key_plan.is_scan or len(way.key_plan.rest) > left or not _can_be_asked(plan, way):
+    left = len(plan_key(where, equal[:1], sort).rest)
+    for index, way in _other_keys(asked, contents.shape):
+        if way.key_plan.is_scan or len(way.key_plan.rest) > left or not _can_be_asked(asked, way):
             continue
         lacking = _lacking(plan, contents, way.index)
         answered = f"{_named(way, index, patterns)} {_answered(way)}"
@@ -238,7 +242,8 @@ def _index_for(plan: ReadPlan, contents: TableSample, patterns: ModelPatterns) -
     if _exists(contents.shape, equal, ranged[:1]):
         return _NARROWER
     sorted_by = f", sorted by {' and then '.join(sort)}" if sort else ""
-    return f"an index with the partition key {equal[0]}{sorted_by}"
+    stored = "" if where == conditions else ", if every item stores them"
+    return f"an index with the partition key {equal[0]}{sorted_by}{stored}"
 
 
 _HARDLY_ANY: Final = (

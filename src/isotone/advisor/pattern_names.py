@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from isotone.advisor.read_plan import ReadPlan
 from isotone.errors import IsotoneError, MalformedKey
-from isotone.expressions.key_planning import KeyTerm, distinct, key_term
+from isotone.expressions.key_planning import KeyTerm, distinct, key_term, name_of
+from isotone.expressions.nodes import Call, ConditionNode, Or
 from isotone.model import Condition, EntitySchema, Query, Table, queries_for
 from isotone.values.types import AttributeValue
 
@@ -70,10 +71,14 @@ class ModelPatterns:
         table = self._tables.get(plan.table)
         if table is None or plan.filter is None or plan.where is None:
             return
-        terms = [term for node in distinct([plan.where]) if (term := key_term(node))]
+        terms = [
+            term for node in distinct([plan.where]) if (term := key_term(without_default(node)))
+        ]
         wanted = next((t for t in terms if (t.attribute, t.operator) == (table.tag, "=")), None)
         for schema in table.entities.values():
             if wanted is not None and wanted.values(plan.values) != ({"S": schema.tag},):
+                continue
+            if not _has_defaults(schema, plan):
                 continue
             conditions = _conditions(schema, terms, plan)
             fields = {field.attribute for field in schema.fields.values()}
@@ -86,6 +91,31 @@ class ModelPatterns:
             for query, answers in ways:
                 if query.index != plan.index or plan.operation == "Scan":
                     yield query, answers
+
+
+def without_default(node: ConditionNode) -> ConditionNode:
+    """`status = :s` of `status = :s OR attribute_not_exists(status)`, by which a model asks for a default."""
+    if not isinstance(node, Or) or len(node.operands) != 2:
+        return node
+    test, absent = node.operands
+    term = key_term(test)
+    if term is None or not isinstance(absent, Call) or absent.function != "attribute_not_exists":
+        return node
+    return test if name_of(absent.operands[0]) == term.attribute else node
+
+
+def _has_defaults(schema: EntitySchema, plan: ReadPlan) -> bool:
+    """Whether each value that a condition also finds where it is not stored is the default of its field."""
+    implied = {field.attribute: field.implied for field in schema.fields.values()}
+    terms = [
+        term
+        for node in distinct([plan.where] if plan.where else ())
+        if (test := without_default(node)) is not node and (term := key_term(test))
+    ]
+    return all(
+        term.operator == "=" and implied.get(term.attribute) in term.values(plan.values)
+        for term in terms
+    )
 
 
 def _conditions(schema: EntitySchema, terms: Sequence[KeyTerm], plan: ReadPlan) -> list[Condition]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from isotone.backends.interface import Request
 from isotone.errors import UsageError
 from isotone.model.declaring.changes import Change
 from isotone.model.inspection import Inspector, ItemFinding
@@ -20,6 +21,7 @@ from isotone.model.verification import unclaimed_values
 from isotone.model.writing.item_rewrite import Rewrite
 from isotone.model.writing.put_and_delete import Put
 from isotone.model.writing.seen_items import DeleteSeen, EditSeen
+from isotone.model.writing.write import Write
 from isotone.values.types import Item
 
 if TYPE_CHECKING:
@@ -68,11 +70,17 @@ def create_item(store: Store, schema: EntitySchema, values: Mapping[str, Any]) -
     return schema.to_item(created.__dict__)
 
 
-def item_created(store: Store, schema: EntitySchema, values: Mapping[str, Any]) -> Item:
-    """The item as `create_item` would write it. Reads and writes nothing."""
-    write = Put(schema.entity(**values), store.clock, expected="absence")
-    write.prepare()
-    return schema.to_item(write.plan(store.clock.now()).outcome)
+def request_to_save(
+    store: Store, schema: EntitySchema, item: Item | None, values: Mapping[str, Any]
+) -> Request:
+    """The request of `edit_item`, or without an item of `create_item`. Reads and writes nothing."""
+    write: Write[Any]
+    if item is None:
+        write = Put(schema.entity(**values), store.clock, expected="absence")
+    else:
+        write = EditSeen(schema, item, _changes(schema, values))
+    request: Request = store.run(store._request(write))
+    return request
 
 
 def edit_item(store: Store, table: Table, item: Item, values: Mapping[str, Any]) -> Item:

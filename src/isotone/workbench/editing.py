@@ -27,9 +27,9 @@ from isotone.model import (
     delete_item,
     edit_item,
     item_after,
-    item_created,
     item_findings,
     repair_item,
+    request_to_save,
     revert_item,
     schema_of_item,
 )
@@ -58,6 +58,7 @@ class Editing:
             "edit_form": self._reads(self._form),
             "edit_draft": self._reads(self._draft),
             "edit_preview": self._reads(self._preview),
+            "edit_request": self._reads(self._request),
             "edit_save": self._writes(self._save),
             "edit_delete": self._writes(self._delete),
             "edit_undo": self._writes(self._undo),
@@ -96,25 +97,27 @@ class Editing:
         return entity_forms.draft(_schema(table, given), given.get("values") or {}, item)
 
     def _preview(self, table: Table, given: Given) -> Answer:
-        """The items after an edit of several: `{"table", "entity", "values", "items"}`; nothing is written.
-
-        `null` among the items stands for a new one of the entity.
-        """
+        """The items after an edit of several: `{"table", "values", "items"}`; nothing is written."""
         return {"previews": [self._previewed(table, each, given) for each in given["items"]]}
 
-    def _previewed(self, table: Table, item: Item | None, given: Given) -> Answer:
+    def _previewed(self, table: Table, item: Item, given: Given) -> Answer:
         """The item after an edit, or why it would be refused."""
         typed = given.get("values") or {}
         try:
-            if item is None:
-                schema = _schema(table, given)
-                after = item_created(self._store, schema, entity_forms.read(schema, typed))
-            else:
-                schema, now = schema_of_item(table, item), self._store.clock.now()
-                after = item_after(schema, item, entity_forms.read(schema, typed), now)
+            schema, now = schema_of_item(table, item), self._store.clock.now()
+            after = item_after(schema, item, entity_forms.read(schema, typed), now)
         except IsotoneError as error:
             return {"after": None, "refused": str(error), "fields": _fields_of(error)}
         return {"after": after, "refused": None, "fields": {}}
+
+    def _request(self, table: Table, given: Given) -> Answer:
+        """What `edit_save` would send, for its cost: with a unique value it is a transaction."""
+        item: Item | None = given.get("item")
+        schema = _schema(table, given) if item is None else schema_of_item(table, item)
+        values = entity_forms.read(schema, given.get("values") or {})
+        request = request_to_save(self._store, schema, item, values)
+        action = "TransactWriteItems" if "TransactItems" in request else "PutItem"
+        return {"action": action, "request": request}
 
     # Writing
 

@@ -28,7 +28,8 @@ interface Props {
   view: View;
   /** The selected item, by its id. */
   selected: string | null;
-  onSelect: (entry: Entry | null) => void;
+  /** `attribute` is that of the value that was clicked. */
+  onSelect: (entry: Entry | null, attribute?: string) => void;
   onOpen: (entry: Entry) => void;
   onTotals?: (totals: Totals, window: CollectionWindow) => void;
   /** Items that are not in this index are shown as left out. */
@@ -368,7 +369,7 @@ interface ItemRowProps {
   leftOutOf: string;
   checked: boolean;
   onCheck: ((entry: Entry, checked: boolean) => void) | undefined;
-  onSelect: (entry: Entry) => void;
+  onSelect: (entry: Entry, attribute?: string) => void;
   onOpen: (entry: Entry) => void;
 }
 
@@ -388,9 +389,8 @@ function ItemRow({ row, top, view, data, stacked, selected, leftOut, leftOutOf, 
       onClick={(event) => {
         if (onCheck && (event.metaKey || event.ctrlKey)) onCheck(entry, !checked);
         else if (matchMedia(OPENS_AT_ONCE).matches) onOpen(entry);
-        else onSelect(entry);
+        else onSelect(entry, (event.target as Element).closest<HTMLElement>(".value")?.dataset["attribute"]);
       }}
-      onDblClick={() => onOpen(entry)}
     >
       <span class="unseen">{entry.partition.map((each) => shortText(each)).join(" ")}</span>
       <div class="sort-cell" title={keyTitle(entry, keys.sort.length ? keys.sort : keys.partition)}>
@@ -415,7 +415,7 @@ function ItemRow({ row, top, view, data, stacked, selected, leftOut, leftOutOf, 
           if (value === undefined) return null;
           const segments = own(entry.keys, each.name);
           return (
-            <span class="value" key={each.name} style={{ left: `${each.left}px`, width: `${each.width}px` }}>
+            <span class="value" key={each.name} data-attribute={each.name} style={{ left: `${each.left}px`, width: `${each.width}px` }}>
               {segments && segments.length > 1 ? (
                 <KeyText table={table} value={value} segments={segments} />
               ) : (

@@ -3,6 +3,7 @@
 import { call, type Entity, type Item, type Pattern, type TableInfo, type Typed } from "../api";
 import { models } from "../session";
 import { own } from "../values";
+import type { Sent } from "./changes";
 
 export type Values = Record<string, Typed>;
 
@@ -107,9 +108,14 @@ export function readDraft(table: TableInfo, entity: string, values: Values, item
   return call("edit_draft", { table: table.name, entity, values, item }, signal);
 }
 
-/** What items become; null stands for a new one of the entity. */
-export function preview(table: TableInfo, entity: string, values: Values, items: (Item | null)[]): Promise<{ previews: Preview[] }> {
+/** What items become. */
+export function preview(table: TableInfo, entity: string, values: Values, items: Item[]): Promise<{ previews: Preview[] }> {
   return call("edit_preview", { table: table.name, entity, values, items });
+}
+
+/** What `save` would send. */
+export function requestToSave(table: TableInfo, entity: string, values: Values, item: Item | null): Promise<Sent> {
+  return call("edit_request", { table: table.name, entity, values, item });
 }
 
 async function written(name: string, given: object): Promise<Item | null> {

@@ -5,10 +5,11 @@ import { useState } from "preact/hooks";
 import type { CallError, Entity, Item, TableInfo } from "../api";
 import { ExplainDialog } from "../query/explain_dialog";
 import { Failure, notify } from "../shell/messages";
-import { requestOf, type Sent } from "./changes";
+import type { Sent } from "./changes";
 import { Conflict } from "./conflict";
-import { preview, Refused, save, type Form, type Refusal, type Values } from "./edit_calls";
+import { Refused, requestToSave, save, type Form, type Refusal, type Values } from "./edit_calls";
 import { EntityForm } from "./entity_form";
+import type { Aim } from "./inspector";
 
 interface Props {
   table: TableInfo;
@@ -16,6 +17,7 @@ interface Props {
   item: Item | null;
   form: Form | null;
   given: Values | null;
+  aimed: Aim | null;
   onSaved: (before: Item | null, after: Item) => void;
   /** Shows the item as somebody else left it. */
   onTheirs: (now: Item | null) => void;
@@ -23,7 +25,7 @@ interface Props {
   onCancel: () => void;
 }
 
-export function EntityEditor({ table, entity, item, form, given, onSaved, onTheirs, onRaw, onCancel }: Props) {
+export function EntityEditor({ table, entity, item, form, given, aimed, onSaved, onTheirs, onRaw, onCancel }: Props) {
   const [saving, setSaving] = useState(false);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const [mine, setMine] = useState<Values>({});
@@ -45,14 +47,7 @@ export function EntityEditor({ table, entity, item, form, given, onSaved, onThei
     }
   };
   const showCost = (values: Values) => {
-    preview(table, entity.name, values, [item]).then(
-      ({ previews: [found] }) => {
-        const sent = found?.after ? requestOf({ table, before: item, after: found.after }) : null;
-        if (sent) setCosting(sent);
-        else notify(found?.refused ?? "Nothing would be written", { failed: Boolean(found?.refused) });
-      },
-      (failure: CallError) => setError(failure),
-    );
+    requestToSave(table, entity.name, values, item).then(setCosting, (failure: Error) => notify(failure.message, { failed: true }));
   };
   const isChanged = refusal?.changed === true && item !== null;
   return (
@@ -74,10 +69,11 @@ export function EntityEditor({ table, entity, item, form, given, onSaved, onThei
         item={item}
         form={form}
         given={given}
+        aimed={aimed}
         saving={saving}
         refused={refusal?.fields ?? NONE}
         onSave={(values) => void send(values, item)}
-        onCost={entity.fields.some((each) => each.unique) ? null : showCost}
+        onCost={showCost}
         onRaw={onRaw}
         onCancel={onCancel}
       />

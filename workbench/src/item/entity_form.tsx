@@ -8,6 +8,7 @@ import { keyName } from "../shortcuts";
 import { Failure } from "../shell/messages";
 import { own, plural } from "../values";
 import { givenFields, readDraft, type Draft, type DraftKey, type Form, type Values } from "./edit_calls";
+import type { Aim } from "./inspector";
 import { NameFaults, useNameFaults } from "./name_input";
 import { boundsOf, hasInstant, isPlain, kindOf, TypedField, typedText, wrongTyped, ZoneChoice } from "./typed_field";
 import { faultOf } from "./value_editor";
@@ -22,16 +23,17 @@ interface Props {
   form: Form | null;
   /** What a new one begins with, of an item that is duplicated. */
   given: Values | null;
+  aimed: Aim | null;
   saving: boolean;
   /** What was refused, by field. */
   refused: Record<string, string>;
   onSave: (values: Values) => void;
-  onCost: ((values: Values) => void) | null;
+  onCost: (values: Values) => void;
   onRaw: () => void;
   onCancel: () => void;
 }
 
-export function EntityForm({ table, entity, item, form, given, saving, refused, onSave, onCost, onRaw, onCancel }: Props) {
+export function EntityForm({ table, entity, item, form, given, aimed, saving, refused, onSave, onCost, onRaw, onCancel }: Props) {
   const isNew = item === null;
   const fields = useMemo(() => givenFields(entity, isNew), [entity, isNew]);
   const before = useMemo<Values>(
@@ -95,9 +97,9 @@ export function EntityForm({ table, entity, item, form, given, saving, refused, 
   }, [refused]);
   useEffect(() => {
     const isOpen = (each: Field) => (isNew ? (values[each.name] ?? "") === "" || !given : !each.identifies);
-    const first = fields.find(isOpen) ?? fields[0];
+    const first = fields.find((each) => each.attribute === aimed?.attribute) ?? fields.find(isOpen) ?? fields[0];
     if (first) rows.current?.querySelector<HTMLElement>(`[data-field="${CSS.escape(first.name)}"] :is(input, select, textarea)`)?.focus();
-  }, []);
+  }, [aimed]);
   const submit = useRef(() => undefined as void);
   submit.current = () => {
     setTried(true);
@@ -174,11 +176,9 @@ export function EntityForm({ table, entity, item, form, given, saving, refused, 
             {plural(wrong.length, "field")} to put right: {wrong.map((each) => each.name).join(", ")}
           </span>
         )}
-        {onCost && (
-          <button type="button" disabled={!count || wrong.length > 0 || (isNew && !isWhole)} title="What the table and each index are charged for it" onClick={() => onCost(changed)}>
-            Cost
-          </button>
-        )}
+        <button type="button" disabled={!count || wrong.length > 0 || (isNew && !isWhole)} title="What the table and each index are charged for it" onClick={() => onCost(changed)}>
+          Cost
+        </button>
         {!isNew && <span class="quiet">{count ? `${plural(count, "field")} changed` : "nothing changed yet"}</span>}
         <span class="space" />
         <button type="button" onClick={onCancel}>

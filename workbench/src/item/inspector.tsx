@@ -27,11 +27,17 @@ import { Tree } from "./tree";
 /** An index may show a part of an item: while the whole is read, and why it could not be; null: it is whole. */
 export type Part = "reading" | CallError | null;
 
+/** The attribute to edit at once; each double click on its value is another one. */
+export interface Aim {
+  attribute: string;
+}
+
 /** Each item has an inspector of its own: give it the item's id as key. */
 interface Props {
   table: TableInfo;
   /** What is shown; null for a new item. */
   entry: Entry | null;
+  aimed?: Aim | null;
   part: Part;
   writable: boolean;
   /** The kind that a new item is to have, if it was chosen elsewhere, and what it begins with. */
@@ -51,7 +57,7 @@ interface Beginning {
   raw: Item | null;
 }
 
-export function Inspector({ table, entry, part, writable, kind = null, given = null, onNew, onClose, onChanged }: Props) {
+export function Inspector({ table, entry, aimed = null, part, writable, kind = null, given = null, onNew, onClose, onChanged }: Props) {
   const [mode, setMode] = useState<"view" | "edit" | "copy" | "delete">(entry ? "view" : "edit");
   const [beginning, setBeginning] = useState<Beginning | null>(entry ? null : { kind, values: given, raw: null });
   const [error, setError] = useState<CallError | null>(null);
@@ -135,6 +141,11 @@ export function Inspector({ table, entry, part, writable, kind = null, given = n
     }
   };
   const isEditable = writable && part === null;
+  // A key, and what the library sets, is only shown.
+  const isGiven = (name: string) => (entity ? givenFields(entity, false).some((each) => each.attribute === name) : !keys.includes(name));
+  useEffect(() => {
+    if (aimed && isEditable && isGiven(aimed.attribute)) setMode("edit");
+  }, [aimed, isEditable]);
   const why = !writable ? "Safe mode" : part ? "The index has only part of the item" : "";
   /** `began` is what the form was filled with: what else became of the item meanwhile stays. */
   const changeTo = (after: Item, began: Item): Change => {
@@ -253,6 +264,7 @@ export function Inspector({ table, entry, part, writable, kind = null, given = n
             item={beginning ? null : item}
             form={beginning ? null : shown}
             given={beginning?.values ?? null}
+            aimed={beginning ? null : aimed}
             onSaved={(before, after) => written(before ? "Saved" : "Created", before, after)}
             onTheirs={(now) => {
               view();
@@ -272,6 +284,7 @@ export function Inspector({ table, entry, part, writable, kind = null, given = n
             table={table}
             item={beginning ? (beginning.raw ?? blank(table)) : entry!.item}
             isNew={beginning !== null}
+            aimed={beginning ? null : aimed}
             saving={saving}
             onSave={save}
             onCost={(item, began) => showCost(changeTo(item, began))}

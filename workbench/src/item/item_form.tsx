@@ -1,9 +1,10 @@
 /** An item in a form: each attribute with its type. Keys of an item that exists stay as they are. */
 
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { AttributeValue, Item, TableInfo } from "../api";
 import { keyName } from "../shortcuts";
+import type { Aim } from "./inspector";
 import { NameFaults, NameInput, useNameFaults } from "./name_input";
 import { faultOf, freshName, Remove, ValueEditor } from "./value_editor";
 
@@ -11,6 +12,7 @@ interface Props {
   table: TableInfo;
   item: Item;
   isNew: boolean;
+  aimed: Aim | null;
   saving: boolean;
   /** `began` is the item that the form was filled with. */
   onSave: (item: Item, began: Item) => void;
@@ -19,11 +21,16 @@ interface Props {
   onCancel: () => void;
 }
 
-export function ItemForm({ table, item, isNew, saving, onSave, onCost, onCancel }: Props) {
+export function ItemForm({ table, item, isNew, aimed, saving, onSave, onCost, onCancel }: Props) {
   const began = useRef(item);
   const [rows, setRows] = useState<[string, AttributeValue][]>(() => Object.entries(item));
   const names = useNameFaults();
   const [text, setText] = useState<string | null>(null); // the item as JSON, while it is edited so
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    const editor = aimed && form.current?.querySelector(`[data-field="${CSS.escape(aimed.attribute)}"] .value-editor`);
+    (editor?.querySelector<HTMLElement>("input, textarea, select:not(:first-child)") ?? editor?.querySelector("select"))?.focus();
+  }, [aimed]);
   const keys = [...table.keys.partition, ...table.keys.sort];
   const isKey = (name: string) => keys.some((each) => each.name === name);
   const put = (place: number, name: string, value: AttributeValue) =>
@@ -39,6 +46,7 @@ export function ItemForm({ table, item, isNew, saving, onSave, onCost, onCancel 
   const submit = () => setTimeout(() => save.current());
   return (
     <form
+      ref={form}
       class="item-form"
       onSubmit={(event) => {
         event.preventDefault();
@@ -61,7 +69,7 @@ export function ItemForm({ table, item, isNew, saving, onSave, onCost, onCancel 
               const key = keys.find((each) => each.name === name);
               const fixed = key && !isNew;
               return (
-                <div class={`edited${isKey(name) ? " of-key" : ""}`} key={place}>
+                <div class={`edited${isKey(name) ? " of-key" : ""}`} key={place} data-field={name}>
                   <div class="line">
                     {key ? (
                       <span class="attribute-name">

@@ -40,6 +40,8 @@ interface Explanation {
   alternatives: { name: string; why_not: string; cost: Cost | null }[];
   writes: { index: string | null; change: string; units: number }[];
   drawing: { views: DrawnView[] } | null;
+  /** The single writes of a transaction. */
+  parts: Explanation[];
   spent: number;
 }
 
@@ -128,9 +130,12 @@ export function Explained({ given, onFault }: { given: Given; onFault?: (error: 
           <h3>Written</h3>
           <table class="grid">
             <tbody>
-              {found.writes.map((each) => (
-                <tr key={each.index ?? ""}>
-                  <th scope="row">{each.index ?? found.table}</th>
+              {writesOf(found).map(([part, each], place) => (
+                <tr key={place}>
+                  <th scope="row">
+                    {each.index ?? part.table}
+                    {part !== found && <> <small>{part.key_range.map(conditionOf).join(" AND ")}</small></>}
+                  </th>
                   <td>{CHANGES[each.change] ?? each.change}</td>
                   <td class="number">{plural(each.units, "unit")}</td>
                 </tr>
@@ -184,6 +189,12 @@ function Alternative({ table, name }: { table: string; name: string }) {
       {place}
     </>
   );
+}
+
+/** Each write with its item: those of a transaction are of several, which share most indexes that they leave alone. */
+function writesOf(found: Explanation): [part: Explanation, write: Explanation["writes"][number]][] {
+  if (!found.parts.length) return found.writes.map((each) => [found, each]);
+  return found.parts.flatMap((part) => part.writes.filter((each) => each.units > 0).map((each): [Explanation, typeof each] => [part, each]));
 }
 
 const CHANGES: Record<string, string> = {

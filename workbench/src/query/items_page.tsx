@@ -8,7 +8,7 @@ import type { CollectionWindow, Entry, Totals } from "../collection/window";
 import { BatchBar } from "../item/batch_bar";
 import { SaveDialog, type ShownRows } from "../transfer/save_dialog";
 import { recognizedBy, type Values } from "../item/edit_calls";
-import { Inspector, type Part } from "../item/inspector";
+import { Inspector, type Aim, type Part } from "../item/inspector";
 import { change, route } from "../router";
 import { refreshTable, session } from "../session";
 import { useShortcuts } from "../shortcuts";
@@ -26,6 +26,8 @@ export function ItemsPage({ table }: { table: TableInfo }) {
   const others = useMemo(() => besideOf(query["with"]), [query["with"]]);
   const [selected, setSelected] = useState<Entry | null>(null);
   const [other, setOther] = useState<TableInfo | null>(null); // the table of what is selected, if it is one beside
+  const clicked = useRef<(() => void) | null>(null); // opens what the first of two clicks was on: the item that it shows may cover that
+  const [aimed, setAimed] = useState<Aim | null>(null);
   const [open, setOpen] = useState<"item" | "new" | null>(null);
   const [begun, setBegun] = useState<{ kind: string | null; given: Values | null; number: number }>({ kind: null, given: null, number: 0 }); // a new item
   const create = (kind: string | null, given: Values | null = null) => {
@@ -133,9 +135,11 @@ export function ItemsPage({ table }: { table: TableInfo }) {
     setWhole((now) => (now?.id === id ? { id, item, failure: null } : now));
     setSelected(shown.current?.entries.find((each) => each.id === id) ?? null);
   };
-  const select = (entry: Entry | null, of: TableInfo | null = null) => {
+  const select = (entry: Entry | null, of: TableInfo | null = null, attribute?: string) => {
+    if (entry) clicked.current ??= () => openItem(entry, of, attribute);
     setOther(of);
     setSelected(entry);
+    setAimed(null);
     // A table beside would move away under a double click, if the first one made room for the item.
     const hasRoom = of === null && matchMedia("(min-width: 1101px)").matches;
     setOpen((now) => (entry && (now === "item" || hasRoom) ? "item" : now));
@@ -144,13 +148,15 @@ export function ItemsPage({ table }: { table: TableInfo }) {
   const openMade = (item: Item | null) => {
     setOpen(item ? "item" : null);
     if (!item) return;
+    setAimed(null);
     const id = JSON.stringify(primaryKey(table, item));
     const partition = table.keys.partition.map((each) => item[each.name]!);
     setSelected({ item, id, entity: recognizedBy(table.name, item), keys: {}, group: "", partition, outside: false, findings: [] });
   };
-  const openItem = (entry: Entry, of: TableInfo | null = null) => {
+  const openItem = (entry: Entry, of: TableInfo | null = null, attribute?: string) => {
     setOther(of);
     setSelected(entry);
+    setAimed(attribute === undefined ? null : { attribute });
     setOpen("item");
   };
 
@@ -161,13 +167,19 @@ export function ItemsPage({ table }: { table: TableInfo }) {
       {checked.size > 0 && (
         <BatchBar table={table} entries={[...checked.values()]} writable={writable} isPartial={((view.index ?? beside)?.projection ?? "ALL") !== "ALL"} onClear={() => setChecked(new Map())} onChanged={() => { setStale(true); again(); void refreshTable(table.name); }} />
       )}
-      <div class="panes">
+      <div
+        class="panes"
+        onClickCapture={(event) => {
+          if (event.detail === 1) clicked.current = null;
+        }}
+        onDblClick={() => clicked.current?.()}
+      >
         <section class="pane" aria-label={view.index?.name ?? "Table"}>
           <CollectionView
             view={view}
             version={version}
             selected={other ? null : (selected?.id ?? null)}
-            onSelect={(each) => select(each)}
+            onSelect={(each, attribute) => select(each, null, attribute)}
             onOpen={(each) => openItem(each)}
             onTotals={(sum, window) => {
               shown.current = window;
@@ -190,7 +202,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
               version={version}
               selected={other ? null : (selected?.id ?? null)}
               keyboard={false}
-              onSelect={(each) => select(each)}
+              onSelect={(each, attribute) => select(each, null, attribute)}
               onOpen={(each) => openItem(each)}
             />
           </section>
@@ -206,7 +218,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
               if (next === null) select(null);
               change({ with: kept.length ? JSON.stringify(kept) : "" });
             }}
-            onSelect={(of, entry) => select(entry, of)}
+            onSelect={(of, entry, attribute) => select(entry, of, attribute)}
             onOpen={(of, entry) => openItem(entry, of)}
           />
         ))}
@@ -215,6 +227,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
             key={open === "new" ? `new ${begun.number}` : `${other?.name ?? ""} ${selected!.id}`}
             table={open === "new" ? table : (other ?? table)}
             entry={open === "new" ? null : entry}
+            aimed={open === "new" ? null : aimed}
             kind={open === "new" ? begun.kind : null}
             given={open === "new" ? begun.given : null}
             onNew={other ? null : create}

@@ -60,6 +60,13 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
   const [asked, setAsked] = useState<{ what: "copy" | "explain"; view: View; code: string | null } | null>(null);
   const patternAsked = useRef<PatternAsked>(async () => null);
   const [expanded, setExpanded] = useState(false); // in a narrow window
+  const expand = useRef<HTMLButtonElement>(null);
+  /** Shows the view. In a narrow window what was sent makes room for what it found. */
+  const send = (next: View, given?: string) => {
+    if (expanded) expand.current?.focus(); // what had the focus is hidden
+    setExpanded(false);
+    onShow(next, given);
+  };
   const [code, setCode] = useState<string | null>(null);
   const [tried, setTried] = useState(false);
   const address = JSON.stringify(requestOf(view, { limit: 1 }));
@@ -88,7 +95,7 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
     if (fault) return;
     const next = viewOf(view, draft);
     setCode(null);
-    onShow(next);
+    send(next);
     remember(hashOf(), inWords(next));
   };
   const reset = (index: View["index"]) =>
@@ -142,7 +149,7 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
         )}
         {!view.index && <Beside table={view.table} chosen={query["beside"] ?? ""} />}
         <span class="space" />
-        <button class="expand" aria-expanded={expanded} onClick={() => setExpanded(!expanded)}>
+        <button class="expand" ref={expand} aria-expanded={expanded} onClick={() => setExpanded(!expanded)}>
           Query
         </button>
         <div class="query-tools">
@@ -164,7 +171,7 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
           sent={{ view, code }}
           given={query["given"]}
           onShow={(next, text, given) => {
-            onShow(next, given);
+            send(next, given);
             setCode(text);
             remember(hashOf(), inWords(next));
           }}

@@ -43,7 +43,7 @@ interface Props {
   version: number;
   selected: string | null;
   onChange: (next: Beside | null) => void;
-  onSelect: (table: TableInfo, entry: Entry) => void;
+  onSelect: (table: TableInfo, entry: Entry, attribute?: string) => void;
   onOpen: (table: TableInfo, entry: Entry) => void;
 }
 
@@ -70,7 +70,7 @@ export function SidePane({ beside, version, selected, onChange, onSelect, onOpen
         </button>
       </header>
       {view ? (
-        <CollectionView view={view} version={version} selected={selected} keyboard={false} onSelect={(entry) => entry && onSelect(view.table, entry)} onOpen={(entry) => onOpen(view.table, entry)} />
+        <CollectionView view={view} version={version} selected={selected} keyboard={false} onSelect={(entry, attribute) => entry && onSelect(view.table, entry, attribute)} onOpen={(entry) => onOpen(view.table, entry)} />
       ) : (
         <p class="quiet part">{listed ? "Reading…" : `There is no table ${beside.table}.`}</p>
       )}
