@@ -36,7 +36,7 @@ class Held:
     def __init__(self, patch: Callable[[Any, str, Any], None]) -> None:
         self.begun, self.go = threading.Event(), threading.Event()
         patch(signatures, "hashlib", SimpleNamespace(sha256=self._sha256))
-        patch(request, "read_json", self._read_json)
+        patch(request, "parsed_body", self._parsed_body)
         patch(
             compression,
             "zlib",
@@ -52,7 +52,7 @@ class Held:
         self.pass_by(len(content))
         return hashlib.sha256(content)
 
-    def _read_json(self, body: bytes, shape: Any) -> Any:
+    def _parsed_body(self, body: bytes, shape: Any) -> Any:
         self.pass_by(len(body))
         return json.loads(body)
 
