@@ -60,7 +60,7 @@ class Action:
 NO_BODY: Final[Answer] = cast(Answer, msgspec.Raw(b""))
 """The response of an action without a response body (not even `{}`)."""
 
-_MODULES: Final = {
+_MODULES: Final[dict[str, tuple[str, ...]]] = {
     "account": ("DescribeEndpoints", "DescribeLimits"),
     "backups": (
         *("CreateBackup", "DeleteBackup", "DescribeBackup", "ListBackups"),
@@ -103,7 +103,7 @@ _MODULES: Final = {
     "vector_search": ("SearchVectors",),
 }
 
-ACTIONS: Final = {
+ACTIONS: Final[dict[str, Action]] = {
     name: Action(name, module) for module, names in _MODULES.items() for name in names
 }
 

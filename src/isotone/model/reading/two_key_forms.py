@@ -125,7 +125,7 @@ class QueriedKind:
         previous = schema.previous
         self.schema = schema
         self.key = key
-        self.has_previous_form = _has_previous_form(schema, key)
+        self.has_previous_form: bool = _has_previous_form(schema, key)
         self.before: BoundKey = key if previous is None else previous.keys[key.name]
         self.is_in_order: bool = self.before is key or (
             [*map(_order, key.sort)] == [*map(_order, self.before.sort)]
