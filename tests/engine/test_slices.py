@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from isotone.engine.slices import chunks
@@ -15,6 +15,9 @@ def length(group: list[tuple[bytes, bytes]]) -> int:
 
 
 @given(entries, st.integers(1, 9), st.integers(1, 60), st.integers(0, 30))
+@example(
+    [(b"a", b"bcdef"), (b"", b"")], 2, 6, 0
+)  # the first entry has enough, the next one no bytes
 def test_a_group_ends_at_a_number_or_as_soon_as_it_has_enough_bytes(
     given_entries: list[tuple[bytes, bytes]], most: int, size: int, begin: int
 ) -> None:

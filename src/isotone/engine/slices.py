@@ -82,7 +82,7 @@ def chunks(
     """Entries from a position on, in groups of at most `most` entries; a group ends when it has `size` bytes."""
     while begin < len(entries):
         group = entries[begin : begin + most]
-        if sum(map(len, chain.from_iterable(group))) > size:
+        if sum(map(len, chain.from_iterable(group))) >= size:
             so_far = list(accumulate(len(key) + len(value) for key, value in group))
             group = group[: bisect_left(so_far, size) + 1]
         yield group
