@@ -96,7 +96,7 @@ class Monitor:
     def _families(self, of_tables: bool) -> list[MetricFamily]:
         try:
             return self.families(of_tables=of_tables)
-        except Exception:
+        except Exception:  # what is observed goes on without its metrics
             log.exception("the metrics could not be made")
             return []
 

@@ -80,7 +80,7 @@ async def response_of(request: PageRequest, handler: PageHandler) -> PlainRespon
     """The handler's response; `BROKEN` (500) if it raises."""
     try:
         return await handler(request)
-    except Exception:
+    except Exception:  # a fault of one page is a 500 for its visitor, not the end of the server
         log.exception("a page could not be answered: %s", request.path.decode("latin-1"))
         return BROKEN
 

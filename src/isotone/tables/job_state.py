@@ -146,7 +146,7 @@ class JobState:
         """
         try:
             report()
-        except Exception:
+        except Exception:  # whatever it is: raised again, once the state is dropped
             self.drop(*names)
             raise
         self.drop(*names)

@@ -115,7 +115,7 @@ class Job(Generic[R]):
             self.run(work)
         except (IsotoneError, OSError):
             pass  # the error is in `error`
-        except Exception:
+        except Exception:  # nobody waits for the thread: a fault of ours goes to the log
             log.exception("a job failed")
 
 

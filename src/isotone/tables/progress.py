@@ -31,7 +31,7 @@ class Estimates:
 
     @property
     def _done(self) -> int:
-        raise NotImplementedError
+        raise NotImplementedError  # each subclass has its own
 
     @property
     def share(self) -> float:

@@ -303,7 +303,7 @@ class _Member(NamedTuple):
 def _members(kind: type) -> dict[str, _Member] | None:
     """The members of a pydantic model, a dataclass or a TypedDict; None for another class."""
     if typing.is_typeddict(kind) or type(kind).__name__ == "_TypedDictMeta":
-        needed: frozenset[str] = kind.__required_keys__  # type: ignore[attr-defined]
+        needed: frozenset[str] = vars(kind)["__required_keys__"]
         hints = typing.get_type_hints(kind, include_extras=True)
         return {name: _Member(_bare(each), name in needed) for name, each in hints.items()}
     fields = getattr(kind, "model_fields", None)

@@ -100,7 +100,7 @@ class Rule:
 
     def answer(self, call: InterceptedCall, proceed: Proceed) -> Response:
         """Answer a call."""
-        raise NotImplementedError
+        raise NotImplementedError  # each subclass has its own
 
     def struck(self) -> None:
         """Count a strike."""
@@ -165,7 +165,7 @@ class Chosen(Rule):
 
     def strike(self, call: InterceptedCall, proceed: Proceed) -> Response:
         """Answer a chosen call."""
-        raise NotImplementedError
+        raise NotImplementedError  # each subclass has its own
 
 
 # Batches
