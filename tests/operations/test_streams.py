@@ -451,6 +451,8 @@ def refusals() -> Iterator[tuple[str, dict[str, Any], str]]:
     yield ("GetRecords", {"Limit": 1001}, "Limit should be less than or equal to 1000")
     at = {"ShardIteratorType": "AT_SEQUENCE_NUMBER"}
     yield ("GetShardIterator", at, "Invalid SequenceNumber")
+    other = "arn:aws:dynamodb:us-east-1:000000000000:table/T/stream/2020-01-01T00:00:00.000"
+    yield ("GetShardIterator", {**at, "StreamArn": other}, "Invalid SequenceNumber")
     yield ("GetShardIterator", {**at, "SequenceNumber": "x" * 21}, "Invalid SequenceNumber")
     latest = {"ShardIteratorType": "LATEST", "SequenceNumber": "1" * 21}
     words = "SequenceNumber should not be passed for this iterator type"
@@ -461,7 +463,9 @@ def refusals() -> Iterator[tuple[str, dict[str, Any], str]]:
     words = "Timestamp should not be passed for this iterator type"
     yield ("GetShardIterator", {"ShardIteratorType": "LATEST", "Timestamp": 1}, words)
     at = {"ShardIteratorType": "AT_TIMESTAMP"}
-    yield ("GetShardIterator", at, "Timestamp must be passed for this iterator type")
+    words = "Timestamp must be passed for this iterator type"
+    yield ("GetShardIterator", at, words)
+    yield ("GetShardIterator", {**at, "StreamArn": other}, words)
     words = "Timestamp should not be in the future"
     yield ("GetShardIterator", {**at, "Timestamp": 10**11}, words)
 

@@ -632,6 +632,29 @@ OF_TABLES: Final[tuple[Known, ...]] = (
         rf"{_VALID}{_INVALID}SequenceNumber should not be passed for this iterator type",
         r"^GetShardIterator ",
     ),
+    Known(
+        "A stream that does not exist is not found before its numbers are looked at (so DynamoDB Local).",
+        API + "API_streams_GetShardIterator.html",
+        rf"{_VALID}Invalid SequenceNumber for the shard",
+        r"ResourceNotFoundException: Requested resource not found: Stream does not exist",
+        r"^GetShardIterator ",
+    ),
+    Known(
+        "A table without BillingMode is provisioned, and needs its units (so DynamoDB Local); dynoxide makes it without.",
+        API + "API_CreateTable.html",
+        r"OK: .*",
+        rf"{_VALID}{_INVALID}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED",
+        r"^CreateTable ",
+    ),
+    Known(
+        _UNDECIDED
+        + "A maximum of on-demand throughput on a provisioned table, and an update of an index with two actions: "
+        "which is told first.",
+        API + "API_UpdateTable.html",
+        rf"{_VALID}{_INVALID}Max\w+ for OnDemandThroughput cannot .*",
+        rf"{_VALID}{_INVALID}(Only one|One) of GlobalSecondaryIndexUpdate\..*",
+        r'^UpdateTable .*"OnDemandThroughput"',
+    ),
 )
 """Those of the actions on tables, tags, expiry and streams."""
 

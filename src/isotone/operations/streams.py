@@ -355,8 +355,8 @@ def sequence_text(sequence: int) -> str:
     return str(_SEQUENCE_BASE + sequence)
 
 
-def _sequence_in(text: str | None) -> int:
-    if text is None or not (text.isascii() and text.isdigit()):
+def _sequence_in(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
         raise ValidationException(f"{INVALID}Invalid SequenceNumber")
     return int(text) - _SEQUENCE_BASE
 
@@ -408,6 +408,7 @@ def _start(engine: Engine, stream: Stream, shard: StreamShard, request: GetShard
         time = _time_in(engine, request)
         found = first_since(engine, stream.tree, shard.number, oldest, time)
         return end + 1 if found is None else found
+    assert request.sequence_number is not None
     sequence = _sequence_in(request.sequence_number)
     # A shard without records still has a first number.
     if not shard.first <= sequence <= max(end, shard.first):
@@ -417,22 +418,26 @@ def _start(engine: Engine, stream: Stream, shard: StreamShard, request: GetShard
 
 
 def check_position(request: GetShardIterator) -> None:
-    """Refuse a sequence number or a time with a type of iterator that does not use it."""
+    """Refuse a sequence number or a time that its type of iterator does not use, and one that is missing."""
     kind = request.shard_iterator_type
+    by_number, by_time = kind.endswith("SEQUENCE_NUMBER"), kind == "AT_TIMESTAMP"
     for name, given, wanted in (
-        ("SequenceNumber", request.sequence_number, kind.endswith("SEQUENCE_NUMBER")),
-        ("Timestamp", request.timestamp, kind == "AT_TIMESTAMP"),
+        ("SequenceNumber", request.sequence_number, by_number),
+        ("Timestamp", request.timestamp, by_time),
     ):
         if given is not None and not wanted:
             raise ValidationException(
                 f"{INVALID}{name} should not be passed for this iterator type"
             )
+    if by_number and request.sequence_number is None:
+        raise ValidationException(f"{INVALID}Invalid SequenceNumber")
+    if by_time and request.timestamp is None:
+        raise ValidationException(f"{INVALID}Timestamp must be passed for this iterator type")
 
 
 def _time_in(engine: Engine, request: GetShardIterator) -> int:
     """The time at which an iterator starts, in milliseconds."""
-    if request.timestamp is None:
-        raise ValidationException(f"{INVALID}Timestamp must be passed for this iterator type")
+    assert request.timestamp is not None
     time = round(request.timestamp * 1000)
     if time > _now(engine):
         raise ValidationException(f"{INVALID}Timestamp should not be in the future")

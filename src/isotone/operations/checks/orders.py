@@ -598,7 +598,7 @@ _STREAM: Final = Layer(
 GET_SHARD_ITERATOR: Final[Order] = (
     *OTHERS,
     Layer(
-        "a SequenceNumber or Timestamp that its type does not use",
+        "a SequenceNumber or Timestamp that its type does not use, or needs",
         lambda asked: streams.check_position(asked.request),
     ),
     _STREAM,
