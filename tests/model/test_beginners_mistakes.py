@@ -172,6 +172,11 @@ def test_a_durability_is_checked_in_memory_as_well(make: Any) -> None:
         ("cursor_secret", "a text of sixteen characters", "bytes"),
         ("cursor_lifetime", "3600", "seconds"),
         ("cursor_lifetime", True, "seconds"),
+        ("cursor_lifetime", 0, "more than 0"),
+        ("cursor_lifetime", float("nan"), "more than 0"),
+        ("cursor_lifetime", float("inf"), "more than 0"),
+        ("deadline", -5, "seconds"),
+        ("deadline", float("nan"), "seconds"),
         ("report", "stderr", "a function"),
         ("observe", print, "a list"),
         ("observe", [1], "a list"),
@@ -191,6 +196,11 @@ def test_options_have_a_type(option: str, value: Any, wanted: str) -> None:
     for open_store in (connect, aconnect):
         with pytest.raises(UsageError, match=f"{option}=.*{wanted}"):
             open_store(**options)
+
+
+def test_an_empty_cursor_secret_is_not_replaced_by_a_random_one() -> None:
+    with pytest.raises(UsageError, match="16 bytes or more, not 0"):
+        connect(cursor_secret=b"")
 
 
 def test_any_object_that_returns_seconds_is_a_clock() -> None:

@@ -178,6 +178,25 @@ def test_boto3_prepares_too(project: pytest.Pytester) -> None:
     )
 
 
+def test_a_schema_that_must_be_awaited_is_refused(project: pytest.Pytester) -> None:
+    project.makeconftest(
+        """
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def isotone_schema():
+            async def prepare(client):
+                raise AssertionError
+
+            return prepare
+        """
+    )
+    project.makepyfile("def test_films(isotone_client): pass")
+    result = project.runpytest_inprocess(*LEAN)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*UsageError: isotone_schema gave an async function*"])
+
+
 def test_the_clock_stands_still_for_one_test(project: pytest.Pytester) -> None:
     passes(
         project,

@@ -203,6 +203,14 @@ def test_copied_code_runs(database, capsys):
     assert "ResponseMetadata" in capsys.readouterr().out
 
 
+def test_javascript_keeps_a_member_that_would_name_a_prototype():
+    request = {"TableName": "t", "Key": {"__proto__": {"S": "a"}}}
+    (shown,) = [
+        each for each in snippets("GetItem", request, ":memory:") if each["language"] == "js"
+    ]
+    assert '["__proto__"]: {' in shown["text"]
+
+
 @pytest.mark.parametrize("target", [":memory:", "shop.db", "http://localhost:8000", "dynamodb://x"])
 def test_copied_code_imports_what_is_public(target):
     """Of Isotone: the package alone, and only names that it offers."""

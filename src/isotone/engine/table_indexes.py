@@ -1,4 +1,4 @@
-"""A table at run time (`StoredTable`) and its indexes: the entry of an item, what is projected, expired items.
+"""A table at run time (`StoredTable`) and its indexes: the entry of an item, what is projected.
 
 Local and global indexes are sparse: an item without the index's key attributes has no entry. A table with a TimeToLive attribute has one
 more index, the expiry index, which only the TTL sweep reads.

@@ -1,4 +1,4 @@
-"""Plans which key answers a condition: partition values, sort key range, and the remaining filter (Query or Scan).
+"""Plans and ranks the keys that answer a condition: partition values, sort key range, remaining filter (Query or Scan).
 
     plan_key(conditions, ("customer",), ("placed_at",))
 

@@ -9,6 +9,7 @@ import difflib
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import inf
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, Unpack, cast
@@ -148,7 +149,9 @@ def _names(options: StoreOptions) -> TableNames | None:
 
 
 def _reader(options: StoreOptions, clock: Clock) -> Reader:
-    secret = options.get("cursor_secret") or secrets.token_bytes(_SECRET_SIZE)
+    secret = options.get("cursor_secret")
+    if secret is None:
+        secret = secrets.token_bytes(_SECRET_SIZE)
     cursors = CursorCipher(secret, clock, options.get("cursor_lifetime"))
     records = KeyRecords(is_checked=options.get("check_keys", True))
     return Reader(cursors, records, clock, options.get("report", warn))
@@ -170,6 +173,14 @@ def _check(options: StoreOptions) -> None:
 
 def _is(*kinds: type) -> Callable[[Any], bool]:
     return lambda given: isinstance(given, kinds) and not isinstance(given, bool)
+
+
+def _are_seconds(given: Any) -> bool:
+    return _is(int, float)(given) and given >= 0
+
+
+def _is_lifetime(given: Any) -> bool:
+    return _are_seconds(given) and 0 < given < inf
 
 
 def _is_clock(given: Any) -> bool:
@@ -207,14 +218,14 @@ _WANTED: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
         "a clock: isotone.SystemClock(), isotone.ManualClock(…), or an object whose now() gives seconds "
         "since 1970",
     ),
-    "busy_timeout": (_is(int, float), "seconds"),
+    "busy_timeout": (_are_seconds, "seconds"),
     "capabilities": (_is(Capabilities), "isotone.Capabilities(…)"),
     "check_keys": (lambda given: isinstance(given, bool), "True or False"),
     "connections": (_is(int), "an int"),
     "credentials": (_is_source, "isotone.Credentials(…), or a function that gives them"),
-    "cursor_lifetime": (_is(int, float), "seconds"),
+    "cursor_lifetime": (_is_lifetime, "seconds, more than 0"),
     "cursor_secret": (_is(bytes, bytearray), "bytes, 16 or more"),
-    "deadline": (_is(int, float), "seconds"),
+    "deadline": (_are_seconds, "seconds"),
     "durability": (_is(str), "'disk', 'process' or 'none'"),
     "engine": (_is(str), f"one of {', '.join(sorted(ENGINES))}"),
     "memory_map": (_is(int), "a number of bytes"),

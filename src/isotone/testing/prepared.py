@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import isotone
 from isotone.clock import Clock, ManualClock, SystemClock, monotonic_of
+from isotone.errors import UsageError
 from isotone.testing.process_s3 import ProcessS3
 
 if TYPE_CHECKING:
@@ -46,7 +48,13 @@ class Prepared:
         database = isotone.open(clock=self._clock, region=self._region, s3=self._s3)
         if schema is not None:
             with _botocore_on(database):
-                schema(database.client())
+                made = schema(database.client())
+            if inspect.iscoroutine(made):
+                made.close()
+                raise UsageError(
+                    "isotone_schema gave an async function, which nobody awaits; give a plain one, which may use "
+                    "asyncio.run"
+                )
         return database
 
 

@@ -113,6 +113,11 @@ def _javascript(action: str, request: Mapping[str, Any], target: str) -> str:
     )
 
 
+def _js_name(name: str) -> str:
+    """The name of a member; `"__proto__"` alone would name the object's prototype."""
+    return '["__proto__"]' if name == "__proto__" else json.dumps(name)
+
+
 def _js(value: Any, indent: int = 0) -> str:
     """JSON with bytes instead of Base64, as the SDK takes it."""
     pad = "  " * (indent + 1)
@@ -125,7 +130,7 @@ def _js(value: Any, indent: int = 0) -> str:
                 each = ", ".join(f'Buffer.from({json.dumps(text)}, "base64")' for text in inner)
                 return f"{{ BS: [{each}] }}"
         lines = [
-            f"{pad}{json.dumps(name)}: {_js(inner, indent + 1)}" for name, inner in value.items()
+            f"{pad}{_js_name(name)}: {_js(inner, indent + 1)}" for name, inner in value.items()
         ]
         return "{\n" + ",\n".join(lines) + "\n" + "  " * indent + "}" if lines else "{}"
     if isinstance(value, list):

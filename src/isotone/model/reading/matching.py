@@ -1,4 +1,4 @@
-"""`Order.match(…)`: chooses the key or index that best answers the conditions, and filters by the rest.
+"""`Order.match(…)`: reads by the key or index that `key_planning` ranks first, and filters by the rest.
 
     Order.match(Order.customer == "x", Order.status == "OPEN", Order.total > 5).explain()
 
