@@ -633,10 +633,10 @@ OF_TABLES: Final[tuple[Known, ...]] = (
         r"^GetShardIterator ",
     ),
     Known(
-        "A stream that does not exist is not found before its numbers are looked at (so DynamoDB Local).",
+        "A stream or shard that does not exist is not found before the number is looked at (so DynamoDB Local).",
         API + "API_streams_GetShardIterator.html",
         rf"{_VALID}Invalid SequenceNumber for the shard",
-        r"ResourceNotFoundException: Requested resource not found: Stream does not exist",
+        r"ResourceNotFoundException: Requested resource not found: (Stream|Shard) does not exist",
         r"^GetShardIterator ",
     ),
     Known(
