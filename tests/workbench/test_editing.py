@@ -421,6 +421,18 @@ def test_a_unique_value_makes_a_save_a_transaction_with_the_record_of_the_value(
     )
 
 
+def test_the_cost_of_a_deletion_has_the_records_of_unique_values(page, database, store):
+    store.put(order())
+    store.put(Customer(login="ann", name="Ann"))
+    (bought,), (customer,) = items(database), items(database, "Customer")
+    given = {"table": "shop", "delete": True}
+    sent = page.call("edit_request", {**given, "item": bought})
+    assert sent["action"] == "TransactWriteItems"
+    assert [*map(list, sent["request"]["TransactItems"])] == [["Delete"], ["Delete"]]
+    assert page.call("edit_request", {**given, "item": customer})["action"] == "DeleteItem"
+    assert items(database) == [bought]
+
+
 # Who may not
 
 

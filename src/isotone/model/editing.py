@@ -83,6 +83,12 @@ def request_to_save(
     return request
 
 
+def request_to_delete(store: Store, table: Table, item: Item) -> Request:
+    """The request of `delete_item`. Reads and writes nothing."""
+    request: Request = store.run(store._request(DeleteSeen(schema_of_item(table, item), item)))
+    return request
+
+
 def edit_item(store: Store, table: Table, item: Item, values: Mapping[str, Any]) -> Item:
     """Set fields of an item that was read; returns the item afterwards. None removes an optional value.
 

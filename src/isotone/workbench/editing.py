@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from isotone.backends.interface import Backend
+from isotone.backends.interface import Backend, Request
 from isotone.errors import (
     ConditionFailed,
     InvalidEntity,
@@ -29,6 +29,7 @@ from isotone.model import (
     item_after,
     item_findings,
     repair_item,
+    request_to_delete,
     request_to_save,
     revert_item,
     schema_of_item,
@@ -111,13 +112,18 @@ class Editing:
         return {"after": after, "refused": None, "fields": {}}
 
     def _request(self, table: Table, given: Given) -> Answer:
-        """What `edit_save` would send, for its cost: with a unique value it is a transaction."""
+        """What `edit_save` would send, or `edit_delete`, for its cost: with a unique value it is a transaction.
+
+        `{"table", "entity", "values", "item"}`, or `{"table", "item", "delete": true}`.
+        """
         item: Item | None = given.get("item")
+        if given.get("delete"):
+            request = request_to_delete(self._store, table, _item(given, "item"))
+            return {"action": _action(request, "DeleteItem"), "request": request}
         schema = _schema(table, given) if item is None else schema_of_item(table, item)
         values = entity_forms.read(schema, given.get("values") or {})
         request = request_to_save(self._store, schema, item, values)
-        action = "TransactWriteItems" if "TransactItems" in request else "PutItem"
-        return {"action": action, "request": request}
+        return {"action": _action(request, "PutItem"), "request": request}
 
     # Writing
 
@@ -203,6 +209,10 @@ def _item(given: Given, name: str) -> Item:
     if not isinstance(item, dict) or not item:
         raise UsageError(f"a call needs {name!r}, an item as DynamoDB JSON")
     return item
+
+
+def _action(request: Request, alone: str) -> str:
+    return "TransactWriteItems" if "TransactItems" in request else alone
 
 
 def _fields_of(error: IsotoneError) -> dict[str, str]:

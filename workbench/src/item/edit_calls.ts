@@ -118,6 +118,11 @@ export function requestToSave(table: TableInfo, entity: string, values: Values, 
   return call("edit_request", { table: table.name, entity, values, item });
 }
 
+/** What `remove` would send. */
+export function requestToRemove(table: TableInfo, item: Item): Promise<Sent> {
+  return call("edit_request", { table: table.name, item, delete: true });
+}
+
 async function written(name: string, given: object): Promise<Item | null> {
   const answer = await call<{ item: Item | null; refused?: Refusal }>(name, given);
   if (answer.refused) throw new Refused(answer.refused);

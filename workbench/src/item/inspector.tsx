@@ -16,7 +16,7 @@ import { useShortcuts } from "../shortcuts";
 import { Failure, notify } from "../shell/messages";
 import { own, typed, TYPES, typeOf } from "../values";
 import { isKeyChanged, make, requestOf, undoOf, type Change, type Sent } from "./changes";
-import { besideIt, entitiesOf, entityOf, givenFields, readForm, Refused, remove, repair, undo, type Form, type Values } from "./edit_calls";
+import { besideIt, entitiesOf, entityOf, givenFields, readForm, Refused, remove, repair, requestToRemove, undo, type Form, type Values } from "./edit_calls";
 import { EntityEditor } from "./entity_editor";
 import { Findings } from "./findings";
 import { ItemForm } from "./item_form";
@@ -159,6 +159,10 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
     if (sent) setCosting(sent);
     else notify("Nothing is changed yet, so nothing would be written");
   };
+  const showCostOfRemoval = () => {
+    if (!entity) return showCost({ table, before: entry!.item, after: null });
+    requestToRemove(table, entry!.item).then(setCosting, (failure: Error) => notify(failure.message, { failed: true }));
+  };
   const save = (after: Item, began: Item) => {
     const change = changeTo(after, began);
     if (!requestOf(change)) setMode("view");
@@ -218,7 +222,7 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
           <p>Delete this item? It can be undone for a while.</p>
           {!entity && <Consequences of={broken({ table, before: entry.item, after: null })} />}
           <div class="actions">
-            <button onClick={() => showCost({ table, before: entry.item, after: null })}>Cost</button>
+            <button onClick={showCostOfRemoval}>Cost</button>
             <button onClick={() => setMode("view")}>Keep</button>
             <button
               class="danger"
