@@ -1,4 +1,4 @@
-"""Ranges and patterns in Redis's notation: ranks, `(1` and `+inf` for scores, `[a` for members, `song:*`.
+"""Parses ranges and patterns in Redis's notation: ranks, `(1` and `+inf` for scores, `[a` for members, `song:*`.
 
     Range.of(0, -1)                                        all members, by rank
     Range.of("(1", "+inf", byscore=True, offset=0, num=10) the first ten with scores above 1

@@ -1,4 +1,4 @@
-"""Reads of a sorted set: its items, scores, ranges by score and by text, ties, ranks, and scans.
+"""Reads of a sorted set: its items, scores, ranges by score, by text and by rank (negative, too), ties, scans.
 
 A member is an item. Its sort key is the member's text, so members are stored in the order of their bytes. Its score is
 a number and the key of a local index, so the database can add to it, and the index can be read consistently. A set has

@@ -1,4 +1,4 @@
-"""`attach`: connects boto3, aioboto3 or botocore to a database in this process, without a socket.
+"""`attach`: connects boto3, aioboto3 or botocore to a database in this process: answers, errors, retries, no socket.
 
 botocore emits the event `before-send` for each request and uses a handler's return value as the
 response. `attach` registers such a handler on one client, resource or session. Everything else stays

@@ -1,4 +1,4 @@
-"""Lint's checks of data, in a sample: keys, sizes of items, large (hot) partitions, what the filters of queries drop."""
+"""Lint's checks of a sample and of observed queries: keys, item sizes, hot partitions, what filters drop."""
 
 from __future__ import annotations
 
