@@ -248,6 +248,19 @@ def test_requests_are_logged_on_demand():
         assert "ListTables" in process.communicate(timeout=10)[1]
 
 
+@pytest.mark.parametrize("more", [["--memory"], ["shop.db", "--workers", 2]])
+def test_a_file_of_users_that_others_may_read_is_warned_of_once(isotone, tmp_path, more):
+    file = tmp_path / "users.json"
+    isotone("user", "add", "ann", "--credentials", file)
+    file.chmod(0o644)
+    words = [tmp_path / word if word == "shop.db" else word for word in more]
+    with started("serve", *words, "--port", 0, "--credentials", file) as process:
+        url_from(process)
+        process.terminate()
+        err = process.communicate(timeout=20)[1]
+    assert err.count("other users of this machine may read the secrets") == 1
+
+
 @pytest.fixture
 def with_ctrl_c():
     """A program that a shell started in the background ignores Ctrl-C, and so would those that it starts."""

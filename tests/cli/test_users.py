@@ -67,6 +67,18 @@ def test_only_the_owner_can_read_the_file(isotone, file):
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+@pytest.mark.skipif(os.name == "nt", reason="permissions as POSIX has them")
+def test_a_group_may_read_a_file_of_another_owner(isotone, file, monkeypatch):
+    """So Kubernetes mounts a secret: the owner is root, and the pod reads it through its group."""
+    isotone("user", "add", "ann")
+    file.chmod(0o440)
+    assert "others may read the secrets" in isotone("user", "list").err
+    monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 10_001)
+    assert isotone("user", "list").err == ""
+    file.chmod(0o444)
+    assert "others may read the secrets" in isotone("user", "list").err
+
+
 def test_a_key_for_a_time(isotone, file):
     outcome = isotone("user", "add", "ci", "--expires", "12h")
     (key,) = keys_of(file, "ci")

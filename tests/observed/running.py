@@ -142,7 +142,10 @@ class Run:
         if reply.status == 200 and step.action in _CHANGES:
             self._wait_for(_table_of(step, self._names))
         for name, path in step.options.save.items():
-            self._names[name] = str(_member(reply.body, path))
+            try:
+                self._names[name] = str(_member(reply.body, path))
+            except (KeyError, IndexError) as error:
+                raise NotPrepared(f"{step.action} answered no {path}: {reply}") from error
 
     def _wait_for(self, table: str) -> None:
         deadline = time.monotonic() + _PATIENCE

@@ -142,3 +142,12 @@ def test_a_step_that_fails_is_reported() -> None:
     asked.close()
     assert verdict.state == "not prepared"
     assert "ResourceNotFoundException" in verdict.said
+
+
+def test_an_answer_without_what_the_next_step_needs_is_reported() -> None:
+    asked = InProcess()
+    given = [["ListTables", {}, {"save": {"arn": "LatestStreamArn"}}]]
+    verdict = Run(asked).verdict(_observation(given=given, answer={"response": {}}))
+    asked.close()
+    assert verdict.state == "not prepared"
+    assert "answered no LatestStreamArn" in verdict.said

@@ -44,12 +44,14 @@ def test_a_command_line_can_be_meant_as_written(name: str) -> None:
         assert arguments.insecure is (arguments.credentials is None)
 
 
-def test_the_command_that_replaces_dynamodb_local_is_one_of_ours() -> None:
+def test_the_commands_that_replace_dynamodb_local_are_ours() -> None:
     page = (ROOT / "docs/deploying.md").read_text(encoding="utf-8")
-    _, after = re.findall(r"^    command: (.*)$", page, re.MULTILINE)
-    command, *words = shlex.split(after)
-    arguments = parser_of(command).parse_args(words)
-    assert (arguments.memory, arguments.host, arguments.insecure) == (True, "0.0.0.0", True)
+    _, in_memory, _, with_data = re.findall(r"^    command: (.*)$", page, re.MULTILINE)
+    for after, where in ((in_memory, (True, None)), (with_data, (False, "/data"))):
+        command, *words = shlex.split(after)
+        arguments = parser_of(command).parse_args(words)
+        assert (arguments.memory, arguments.dbPath) == where
+        assert (arguments.host, arguments.insecure) == ("0.0.0.0", True)
 
 
 def test_without_users_the_port_is_published_on_this_machine_alone() -> None:

@@ -356,7 +356,7 @@ class Operations(Host[M_co]):
         parallel: int = 1,
         progress: BulkReport | None = None,
     ) -> Steps[BulkProgress]:
-        """Update every entity that a query finds, one by one; return how many were updated.
+        """Update every entity that a query finds, one by one; return how many were `seen`, `written` and `skipped`.
 
         An entity that was changed meanwhile, so that the query would no longer find it, is skipped and counted. After
         an interruption, call it again. A change such as `add` is then applied again to entities that the query still
@@ -377,7 +377,7 @@ class Operations(Host[M_co]):
         parallel: int = 1,
         progress: BulkReport | None = None,
     ) -> Steps[BulkProgress]:
-        """Delete every entity that a query finds, one by one; return how many were deleted.
+        """Delete every entity that a query finds, one by one; return how many were `seen`, `written` and `skipped`.
 
         `when`, interruptions, `parallel` and `progress` work as in `update_all`. Cost: the read, and one write for each
         entity.
@@ -503,13 +503,13 @@ class Operations(Host[M_co]):
         consistent: bool = False,
         **key: Any,
     ) -> Steps[T | None]:
-        """Return the entity with this primary key, or None. Cost: one read of its size.
+        """Return the entity with this primary key or unique value, or None. Cost: one read; by a unique value, two.
 
         store.get(Order, customer_id="2b5a41c0", number=157)
         store.get(Order.primary.at(customer_id="2b5a41c0", number=157))
 
-        Instead of the key, you may give a unique field's value, with the fields within which it is unique. Cost: two
-        consistent reads.
+        Instead of the key, you may give a unique field's value, with the fields within which it is unique. Both reads are
+        then consistent.
 
         store.get(User, mail="ann@example.com")
 
@@ -640,7 +640,8 @@ class Operations(Host[M_co]):
     ) -> Steps[Page[R]]:
         """Return up to `size` results, with cursors for the next and the previous page.
 
-        There are fewer only at the end of the data, or at the query's own limits.
+        There are fewer only at the end of the data, or at the query's own limits. Raises `InvalidCursor` for a cursor
+        that was changed, has expired, or belongs to another query or another store.
 
             page = store.page(query, size=25)
             following = store.page(query, size=25, cursor=page.cursor)
@@ -658,8 +659,10 @@ class Operations(Host[M_co]):
     ) -> Batches[Page[R]]:
         """Iterate over the pages of all results, or of those after a cursor; the last page is never empty.
 
-        for page in store.pages(query, size=100):
-            save(page.items)
+        Raises `InvalidCursor`, as `page` does.
+
+            for page in store.pages(query, size=100):
+                save(page.items)
         """
         is_over = False
 

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from os import PathLike
+from os import PathLike, fspath
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
@@ -54,6 +54,8 @@ from isotone.server.users import Users, read_users, readable_by_others
 T = TypeVar("T")
 
 _AWS_CHUNKED: Final = b"aws-chunked"
+_WARNED_OF: Final[set[str]] = set()
+"""The credentials files that others may read; processes that are forked inherit them."""
 
 log: logging.Logger = logging.getLogger("isotone.server")
 
@@ -312,10 +314,17 @@ def _loaded(credentials: str | PathLike[str]) -> tuple[Users, dict[str | None, P
     users = read_users(credentials)
     for name, user in users.by_name.items():
         check_user(name, user)
-    if readable_by_others(credentials):
-        log.warning(
-            "other users of this machine may read the secrets in %s: chmod 600 %s",
-            credentials,
-            credentials,
-        )
+    _warn_of_readers(credentials)
     return users, {name: Permissions(user) for name, user in users.by_name.items()}
+
+
+def _warn_of_readers(credentials: str | PathLike[str]) -> None:
+    """Warn once of a credentials file that others may read: it is read by the check of options, and by each process."""
+    name = fspath(credentials)
+    if not readable_by_others(name):
+        _WARNED_OF.discard(name)
+    elif name not in _WARNED_OF:
+        _WARNED_OF.add(name)
+        log.warning(
+            "other users of this machine may read the secrets in %s: chmod 600 %s", name, name
+        )

@@ -162,8 +162,15 @@ def changing_users(path: str | PathLike[str]) -> Iterator[dict[str, User]]:
 
 
 def readable_by_others(path: str | PathLike[str]) -> bool:
-    """Whether users of the machine other than the owner may read the file."""
-    return os.name == "posix" and bool(Path(path).stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
+    """Whether users of the machine may read the file who need not.
+
+    A file of another owner is read through its group, which is then meant: so Kubernetes mounts a secret (root, 0440).
+    """
+    if os.name != "posix":
+        return False
+    file, user = Path(path).stat(), os.geteuid()
+    needs_group = user not in (0, file.st_uid)
+    return bool(file.st_mode & (stat.S_IRWXO if needs_group else stat.S_IRWXG | stat.S_IRWXO))
 
 
 def new_key(lifetime: timedelta | None = None, *, now: datetime | None = None) -> AccessKey:
