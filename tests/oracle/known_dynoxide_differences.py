@@ -625,11 +625,11 @@ OF_TABLES: Final[tuple[Known, ...]] = (
     ),
     Known(
         _UNDECIDED
-        + "dynoxide finds no stream of a malformed ARN before it sees a position that the type does not use, and "
-        "one of a table after it.",
+        + "dynoxide finds no stream of a malformed ARN before it sees a position that is missing or that the type "
+        "does not use, and one of a table after it.",
         API + "API_streams_GetShardIterator.html",
         r"ResourceNotFoundException: Requested resource not found: Stream: .*",
-        rf"{_VALID}{_INVALID}SequenceNumber should not be passed for this iterator type",
+        rf"{_VALID}{_INVALID}(Invalid SequenceNumber|(SequenceNumber|Timestamp) (should not|must) be passed for this iterator type)",
         r"^GetShardIterator ",
     ),
     Known(
