@@ -22,7 +22,7 @@ from isotone.schema.document import (
     REQUEST,
     UNITS,
     DocumentValue,
-    Members,
+    ObjectShape,
     parsed_json,
     taken,
 )
@@ -30,6 +30,7 @@ from isotone.schema.global_tables import read_global_table
 from isotone.schema.intrinsics import Intrinsics
 from isotone.schema.reading import ReadTables
 from isotone.schema.yaml_text import parsed_yaml, yaml_text
+from isotone.text_table import pluralized
 
 TABLE: Final = "AWS::DynamoDB::Table"
 _GLOBAL_TABLE: Final = "AWS::DynamoDB::GlobalTable"
@@ -175,20 +176,22 @@ def _read(content: Any, source: str, parameters: Mapping[str, str]) -> ReadTable
             tables.append(reader(name, given, unread, defaults))
             notes += [f"{source}: {place} is not read" for place in unread]
     if others:
-        notes.append(f"{source}: {others} other resources are not read")
+        notes.append(f"{source}: not read: {pluralized(others, 'other resource')}")
     return ReadTables(tables, notes)
 
 
-_ENCRYPTION: Final = Members({"SSEEnabled": bool}, {"SSEType": str, "KMSMasterKeyId": str})
-_RECOVERY: Final = Members({}, {"PointInTimeRecoveryEnabled": bool, "RecoveryPeriodInDays": int})
-_POLICY: Final = Members({"PolicyDocument": object})
+_ENCRYPTION: Final = ObjectShape({"SSEEnabled": bool}, {"SSEType": str, "KMSMasterKeyId": str})
+_RECOVERY: Final = ObjectShape(
+    {}, {"PointInTimeRecoveryEnabled": bool, "RecoveryPeriodInDays": int}
+)
+_POLICY: Final = ObjectShape({"PolicyDocument": object})
 _PROPERTIES: Final = {
     **REQUEST,
     "TableName": str,
-    "StreamSpecification": Members({"StreamViewType": str}, {"ResourcePolicy": object}),
+    "StreamSpecification": ObjectShape({"StreamViewType": str}, {"ResourcePolicy": object}),
     "SSESpecification": _ENCRYPTION,
     "ResourcePolicy": _POLICY,
-    "TimeToLiveSpecification": Members({"Enabled": bool}, {"AttributeName": str}),
+    "TimeToLiveSpecification": ObjectShape({"Enabled": bool}, {"AttributeName": str}),
     "PointInTimeRecoverySpecification": _RECOVERY,
 }
 
@@ -196,7 +199,7 @@ _PROPERTIES: Final = {
 def _table(
     name: str, given: DocumentValue, unread: list[str], defaults: Mapping[str, DocumentValue]
 ) -> DeployableTable:
-    found = taken(given, Members({"KeySchema": REQUEST["KeySchema"]}, _PROPERTIES), unread)
+    found = taken(given, ObjectShape({"KeySchema": REQUEST["KeySchema"]}, _PROPERTIES), unread)
     if found.get("StreamSpecification", {}).pop("ResourcePolicy", None):
         unread.append(f"{given.place}.StreamSpecification.ResourcePolicy")
     return _deployable(name, found)
@@ -225,7 +228,7 @@ def _deployable(name: str, found: dict[str, Any]) -> DeployableTable:
 
 _SIMPLE: Final = {
     "TableName": str,
-    "PrimaryKey": Members({"Name": str, "Type": str}),
+    "PrimaryKey": ObjectShape({"Name": str, "Type": str}),
     "ProvisionedThroughput": UNITS,
     "SSESpecification": _ENCRYPTION,
     "PointInTimeRecoverySpecification": _RECOVERY,
@@ -244,7 +247,7 @@ def _simple_table(
 ) -> DeployableTable:
     for_all = {member: each.given for member, each in defaults.items()}
     merged = given.with_value({**for_all, **(given.value or {})})
-    found = taken(merged, Members({}, _SIMPLE), unread)
+    found = taken(merged, ObjectShape({}, _SIMPLE), unread)
     key = found.pop("PrimaryKey", {"Name": "id", "Type": "String"})
     types = {title: code for code, title in _TYPES.items()}
     if key["Type"] not in types:

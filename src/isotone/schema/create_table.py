@@ -13,7 +13,7 @@ from isotone.schema.deployable import DeployableTable, deployable_of, normal_req
 from isotone.schema.document import (
     REQUEST,
     DocumentValue,
-    Members,
+    ObjectShape,
     parsed_json,
     taken,
 )
@@ -52,20 +52,20 @@ def _table(value: DocumentValue, notes: list[str]) -> DeployableTable:
         if name in members:
             return _described(members[name], notes)
     unread: list[str] = []
-    request = taken(value, Members(_NAMED, REQUEST), unread)
+    request = taken(value, ObjectShape(_NAMED, REQUEST), unread)
     notes += [f"{value.source}: {place} is not read" for place in unread]
     return DeployableTable(request=normal_request(request))
 
 
 # DescribeTable's answers
 
-_COUNTED_UNITS: Final = Members({}, {"ReadCapacityUnits": int, "WriteCapacityUnits": int})
-_DESCRIBED: Final = Members(
+_COUNTED_UNITS: Final = ObjectShape({}, {"ReadCapacityUnits": int, "WriteCapacityUnits": int})
+_DESCRIBED: Final = ObjectShape(
     {**_NAMED, "AttributeDefinitions": REQUEST["AttributeDefinitions"]},
     {
         "LocalSecondaryIndexes": REQUEST["LocalSecondaryIndexes"],
         "GlobalSecondaryIndexes": [
-            Members(
+            ObjectShape(
                 {"IndexName": str, "KeySchema": REQUEST["KeySchema"]},
                 {
                     **REQUEST["GlobalSecondaryIndexes"][0].optional,
@@ -75,15 +75,15 @@ _DESCRIBED: Final = Members(
             )
         ],
         "VectorIndexes": REQUEST["VectorIndexes"],
-        "BillingModeSummary": Members({}, {"BillingMode": str}),
+        "BillingModeSummary": ObjectShape({}, {"BillingMode": str}),
         "ProvisionedThroughput": _COUNTED_UNITS,
         "OnDemandThroughput": REQUEST["OnDemandThroughput"],
         "WarmThroughput": REQUEST["WarmThroughput"],
         "StreamSpecification": REQUEST["StreamSpecification"],
-        "SSEDescription": Members({}, {"Status": str, "KMSMasterKeyArn": str}),
-        "TableClassSummary": Members({}, {"TableClass": str}),
+        "SSEDescription": ObjectShape({}, {"Status": str, "KMSMasterKeyArn": str}),
+        "TableClassSummary": ObjectShape({}, {"TableClass": str}),
         "DeletionProtectionEnabled": bool,
-        "Replicas": [Members({"RegionName": str})],
+        "Replicas": [ObjectShape({"RegionName": str})],
     },
 )
 

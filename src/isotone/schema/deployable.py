@@ -18,6 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from isotone.backends.interface import Backend
+from isotone.errors import ApiError
 from isotone.tables.definition import SUBJECT_OF, TableDefinition
 from isotone.values.types import Item
 
@@ -251,8 +252,11 @@ def _not_taken(definition: TableDefinition, billing: str) -> Iterator[str]:
 # Making it
 
 
-def make(backend: Backend, table: DeployableTable) -> None:
-    """Create the table with its settings, and put its items, on a backend whose tables are active at once."""
+def make(backend: Backend, table: DeployableTable) -> list[str]:
+    """Create a table with its settings, and put its items, on a backend whose tables are active at once.
+
+    Returns why items were refused: samples are made by hand, and may lack a key.
+    """
     backend.execute("CreateTable", table.request)
     if table.expiry:
         specification = {"Enabled": True, "AttributeName": table.expiry}
@@ -265,5 +269,10 @@ def make(backend: Backend, table: DeployableTable) -> None:
         }
         request = {"TableName": table.name, "PointInTimeRecoverySpecification": recovery}
         backend.execute("UpdateContinuousBackups", request)
-    for item in table.items:  # one by one: samples made by hand may have a key twice
-        backend.execute("PutItem", {"TableName": table.name, "Item": item})
+    refused = []
+    for number, item in enumerate(table.items, 1):
+        try:
+            backend.execute("PutItem", {"TableName": table.name, "Item": item})
+        except ApiError as error:
+            refused.append(f"sample item {number} is not read: {error.message or error.code}")
+    return refused

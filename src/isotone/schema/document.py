@@ -3,7 +3,7 @@
     taken(value, KEY, unread)
 
 A shape says what is read of a value: `str`, `int`, `bool`, `object` for all of it, None for nothing, a list with the
-shape of its elements, or `Members`. What a document has beyond its shape is added to `unread`, never dropped in silence. References are resolved where a value is
+shape of its elements, or `ObjectShape`. What a document has beyond its shape is added to `unread`, never dropped in silence. References are resolved where a value is
 read, by the format's own rules: what nobody reads need not be known.
 """
 
@@ -20,7 +20,7 @@ _TRUE: Final = ("true", "True", "TRUE")
 _FALSE: Final = ("false", "False", "FALSE")
 
 
-class Absent:
+class NoValue:
     """What a reference resolves to if it removes its property."""
 
 
@@ -99,13 +99,13 @@ class DocumentValue(NamedTuple):
         value = self.value
         if isinstance(value, dict):
             members = {name: each.plain() for name, each in self.members().items()}
-            return {name: each for name, each in members.items() if each is not Absent}
+            return {name: each for name, each in members.items() if each is not NoValue}
         if isinstance(value, list):
-            return [each for one in self.elements() if (each := one.plain()) is not Absent]
+            return [each for one in self.elements() if (each := one.plain()) is not NoValue]
         return value
 
 
-class Members(NamedTuple):
+class ObjectShape(NamedTuple):
     """The shape of an object: members that it must have, and others that it may have, each with its shape."""
 
     required: Mapping[str, Any]
@@ -124,16 +124,16 @@ def taken(value: DocumentValue, shape: Any, unread: list[str]) -> Any:
     """What a shape reads of a value; `unread` gets the places of the other members."""
     if isinstance(shape, list):
         return [
-            taken(each, shape[0], unread) for each in value.elements() if each.value is not Absent
+            taken(each, shape[0], unread) for each in value.elements() if each.value is not NoValue
         ]
-    if not isinstance(shape, Members):
+    if not isinstance(shape, ObjectShape):
         return _READ[shape](value)
     known = {**shape.required, **shape.optional}
     found = {}
     for name, member in value.members().items():
         if name not in known:
             unread.append(member.place)
-        elif known[name] is not None and member.value not in (None, Absent):
+        elif known[name] is not None and member.value not in (None, NoValue):
             found[name] = taken(member, known[name], unread)
     for name in shape.required:
         if name not in found:
@@ -162,40 +162,40 @@ def parsed_json(text: str, source: str) -> Any:
 # The shapes of CreateTable's request
 
 _TEXT_PAIRS: Final = {"Key": str, "Value": str}
-UNITS: Final = Members({"ReadCapacityUnits": int, "WriteCapacityUnits": int})
-KEY: Final = [Members({"AttributeName": str, "KeyType": str})]
-_PROJECTION: Final = Members({}, {"ProjectionType": str, "NonKeyAttributes": [str]})
-_LIMITS: Final = Members({}, {"MaxReadRequestUnits": int, "MaxWriteRequestUnits": int})
-_WARM: Final = Members({}, {"ReadUnitsPerSecond": int, "WriteUnitsPerSecond": int})
+UNITS: Final = ObjectShape({"ReadCapacityUnits": int, "WriteCapacityUnits": int})
+KEY: Final = [ObjectShape({"AttributeName": str, "KeyType": str})]
+_PROJECTION: Final = ObjectShape({}, {"ProjectionType": str, "NonKeyAttributes": [str]})
+_LIMITS: Final = ObjectShape({}, {"MaxReadRequestUnits": int, "MaxWriteRequestUnits": int})
+_WARM: Final = ObjectShape({}, {"ReadUnitsPerSecond": int, "WriteUnitsPerSecond": int})
 _INDEX: Final = {"IndexName": str, "KeySchema": KEY, "Projection": _PROJECTION}
 _GLOBAL: Final = {
     "ProvisionedThroughput": UNITS,
     "OnDemandThroughput": _LIMITS,
     "WarmThroughput": _WARM,
 }
-_VECTOR: Final = Members(
+_VECTOR: Final = ObjectShape(
     {
         "IndexName": str,
-        "VectorAttribute": Members({"AttributeName": str}),
+        "VectorAttribute": ObjectShape({"AttributeName": str}),
         "Dimensions": int,
         "DistanceFunction": str,
         "Projection": _PROJECTION,
     },
-    {"SearchSchema": [Members({"AttributeName": str, "SearchSchemaElementType": str})]},
+    {"SearchSchema": [ObjectShape({"AttributeName": str, "SearchSchemaElementType": str})]},
 )
-TAGS: Final = [Members(_TEXT_PAIRS)]
+TAGS: Final = [ObjectShape(_TEXT_PAIRS)]
 REQUEST: Final[dict[str, Any]] = {
-    "AttributeDefinitions": [Members({"AttributeName": str, "AttributeType": str})],
+    "AttributeDefinitions": [ObjectShape({"AttributeName": str, "AttributeType": str})],
     "KeySchema": KEY,
-    "LocalSecondaryIndexes": [Members(_INDEX)],
-    "GlobalSecondaryIndexes": [Members(_INDEX, _GLOBAL)],
+    "LocalSecondaryIndexes": [ObjectShape(_INDEX)],
+    "GlobalSecondaryIndexes": [ObjectShape(_INDEX, _GLOBAL)],
     "VectorIndexes": [_VECTOR],
     "BillingMode": str,
     "ProvisionedThroughput": UNITS,
     "OnDemandThroughput": _LIMITS,
     "WarmThroughput": _WARM,
-    "StreamSpecification": Members({"StreamEnabled": bool}, {"StreamViewType": str}),
-    "SSESpecification": Members({}, {"Enabled": bool, "SSEType": str, "KMSMasterKeyId": str}),
+    "StreamSpecification": ObjectShape({"StreamEnabled": bool}, {"StreamViewType": str}),
+    "SSESpecification": ObjectShape({}, {"Enabled": bool, "SSEType": str, "KMSMasterKeyId": str}),
     "TableClass": str,
     "DeletionProtectionEnabled": bool,
     "ResourcePolicy": str,

@@ -85,10 +85,10 @@ def _with_indexes(
 # Settings
 
 
-def _setting(member: str, title: str) -> TableFeature:
+def _setting(member: str, title: str, shown: Callable[[Any], str] | None = None) -> TableFeature:
     def uses(table: DeployableTable) -> Iterator[str]:
         if member in table.request:
-            yield title
+            yield title if shown is None else f"{title} {shown(table.request[member])}"
 
     return TableFeature(title, uses, lambda table: table.with_members(**{member: None}))
 
@@ -96,12 +96,15 @@ def _setting(member: str, title: str) -> TableFeature:
 def _setting_of_all(member: str, title: str) -> TableFeature:
     """A setting that a table and each of its global indexes may have."""
 
+    def shown(of: dict[str, Any]) -> str:
+        return ", ".join(f"{name} {number}" for name, number in of[member].items())
+
     def uses(table: DeployableTable) -> Iterator[str]:
         if member in table.request:
-            yield title
+            yield f"{title}: {shown(table.request)}"
         for index in table.request.get("GlobalSecondaryIndexes", ()):
             if member in index:
-                yield f"{title} of index {index['IndexName']}"
+                yield f"{title} of index {index['IndexName']}: {shown(index)}"
 
     def without(table: DeployableTable) -> DeployableTable:
         plain = _with_indexes(table, lambda index: {**index, member: None})
@@ -147,11 +150,17 @@ FEATURES: Final = {
             table, recovery_days=LONGEST_RECOVERY if table.recovery_days else 0
         ),
     ),
-    "stream": _setting("StreamSpecification", "the stream"),
-    "tags": _setting("Tags", "tags"),
+    "stream": _setting(
+        "StreamSpecification", "the stream", lambda stream: str(stream["StreamViewType"])
+    ),
+    "tags": _setting("Tags", "tags", lambda tags: ", ".join(tag["Key"] for tag in tags)),
     "protection": _setting("DeletionProtectionEnabled", "deletion protection"),
-    "table_class": _setting("TableClass", "the table class"),
-    "encryption": _setting("SSESpecification", "encryption by KMS"),
+    "table_class": _setting("TableClass", "the table class", str),
+    "encryption": _setting(
+        "SSESpecification",
+        "encryption",
+        lambda given: f"by {given.get('KMSMasterKeyId', 'a key that AWS manages')}",
+    ),
     "policy": _setting("ResourcePolicy", "the resource policy"),
     "limits": _setting_of_all("OnDemandThroughput", "limits of on-demand throughput"),
     "warm_throughput": _setting_of_all("WarmThroughput", "warm throughput"),

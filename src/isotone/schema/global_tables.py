@@ -9,24 +9,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from isotone.schema.document import REQUEST, TAGS, DocumentValue, Members, taken
+from isotone.schema.document import REQUEST, TAGS, DocumentValue, ObjectShape, taken
 
 _INDEX: Final = REQUEST["GlobalSecondaryIndexes"][0]
 _WRITES: Final = {
-    "WriteProvisionedThroughputSettings": Members(
-        {}, {"WriteCapacityAutoScalingSettings": Members({"MinCapacity": int})}
+    "WriteProvisionedThroughputSettings": ObjectShape(
+        {}, {"WriteCapacityAutoScalingSettings": ObjectShape({"MinCapacity": int})}
     ),
-    "WriteOnDemandThroughputSettings": Members({}, {"MaxWriteRequestUnits": int}),
+    "WriteOnDemandThroughputSettings": ObjectShape({}, {"MaxWriteRequestUnits": int}),
 }
 _READS: Final = {
-    "ReadProvisionedThroughputSettings": Members(
+    "ReadProvisionedThroughputSettings": ObjectShape(
         {},
         {
             "ReadCapacityUnits": int,
-            "ReadCapacityAutoScalingSettings": Members({"MinCapacity": int}),
+            "ReadCapacityAutoScalingSettings": ObjectShape({"MinCapacity": int}),
         },
     ),
-    "ReadOnDemandThroughputSettings": Members({}, {"MaxReadRequestUnits": int}),
+    "ReadOnDemandThroughputSettings": ObjectShape({}, {"MaxReadRequestUnits": int}),
 }
 
 
@@ -48,15 +48,15 @@ def read_global_table(
     }
     replica = taken(
         first,
-        Members(
+        ObjectShape(
             {},
             {
                 **of_replica,
                 **_READS,
                 "Region": None,
                 "Tags": TAGS,
-                "SSESpecification": Members({"KMSMasterKeyId": str}),
-                "GlobalSecondaryIndexes": [Members({"IndexName": str}, _READS)],
+                "SSESpecification": ObjectShape({"KMSMasterKeyId": str}),
+                "GlobalSecondaryIndexes": [ObjectShape({"IndexName": str}, _READS)],
             },
         ),
         unread,
@@ -66,13 +66,15 @@ def read_global_table(
         **{name: properties[name] for name in (*plain, "TableName", "StreamSpecification")},
         **_WRITES,
         "GlobalSecondaryIndexes": [
-            Members(_INDEX.required, {"WarmThroughput": properties["WarmThroughput"], **_WRITES})
+            ObjectShape(
+                _INDEX.required, {"WarmThroughput": properties["WarmThroughput"], **_WRITES}
+            )
         ],
         "SSESpecification": properties["SSESpecification"],
         "TimeToLiveSpecification": properties["TimeToLiveSpecification"],
         "Replicas": None,
     }
-    table = taken(given, Members({"KeySchema": properties["KeySchema"]}, shape), unread)
+    table = taken(given, ObjectShape({"KeySchema": properties["KeySchema"]}, shape), unread)
     return _merged(table, replica)
 
 

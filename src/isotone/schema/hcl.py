@@ -236,7 +236,7 @@ class Expressions:
         except (AttributeError, IndexError, TypeError):
             raise value.refusal(
                 f"calls {name}() with arguments that it does not take: {shown(arguments)}"
-            )
+            ) from None
 
 
 def _unescaped(escape: str) -> str:

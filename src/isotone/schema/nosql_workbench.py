@@ -19,7 +19,7 @@ from isotone.schema.deployable import (
     key_names,
     normal_request,
 )
-from isotone.schema.document import UNITS, DocumentValue, Members, parsed_json, taken
+from isotone.schema.document import UNITS, DocumentValue, ObjectShape, parsed_json, taken
 from isotone.schema.reading import ReadTables, no_parameters
 from isotone.values.types import Item
 
@@ -107,18 +107,18 @@ def is_content(content: Any) -> bool:
     return isinstance(content, dict) and "DataModel" in content
 
 
-_ATTRIBUTE: Final = Members({"AttributeName": str, "AttributeType": str})
-_KEY: Final = Members({"PartitionKey": _ATTRIBUTE}, {"SortKey": _ATTRIBUTE})
+_ATTRIBUTE: Final = ObjectShape({"AttributeName": str, "AttributeType": str})
+_KEY: Final = ObjectShape({"PartitionKey": _ATTRIBUTE}, {"SortKey": _ATTRIBUTE})
 _SCALING: Final = ("AutoScalingRead", "AutoScalingWrite")
-_TABLE: Final = Members(
+_TABLE: Final = ObjectShape(
     {"TableName": str, "KeyAttributes": _KEY},
     {
         "NonKeyAttributes": [_ATTRIBUTE],
         "TableFacets": [
-            Members(
+            ObjectShape(
                 {"FacetName": str},
                 {
-                    "KeyAttributeAlias": Members(
+                    "KeyAttributeAlias": ObjectShape(
                         {}, {"PartitionKeyAlias": str, "SortKeyAlias": str}
                     ),
                     "NonKeyAttributes": [str],
@@ -128,15 +128,15 @@ _TABLE: Final = Members(
             )
         ],
         "GlobalSecondaryIndexes": [
-            Members(
+            ObjectShape(
                 {"IndexName": str, "KeyAttributes": _KEY},
-                {"Projection": Members({}, {"ProjectionType": str, "NonKeyAttributes": [str]})},
+                {"Projection": ObjectShape({}, {"ProjectionType": str, "NonKeyAttributes": [str]})},
             )
         ],
         "TableData": [object],
         "DataAccess": None,
         "BillingMode": str,
-        "ProvisionedCapacitySettings": Members(
+        "ProvisionedCapacitySettings": ObjectShape(
             {}, {"ProvisionedThroughput": UNITS, **dict.fromkeys(_SCALING, object)}
         ),
     },

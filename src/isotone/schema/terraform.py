@@ -17,7 +17,7 @@ from isotone.schema.deployable import (
     key_names,
     normal_request,
 )
-from isotone.schema.document import DocumentValue, Members, taken
+from isotone.schema.document import DocumentValue, ObjectShape, taken
 from isotone.schema.hcl import (
     Expressions,
     HclBlock,
@@ -27,6 +27,7 @@ from isotone.schema.hcl import (
     unquoted,
 )
 from isotone.schema.reading import ReadTables
+from isotone.text_table import pluralized
 
 TABLE: Final = "aws_dynamodb_table"
 _POLICY: Final = "aws_dynamodb_resource_policy"
@@ -165,15 +166,15 @@ _PROJECTED: Final = {"projection_type": str, "non_key_attributes": [str]}
 _KEYS: Final = {
     "hash_key": str,
     "range_key": str,
-    "key_schema": [Members({"attribute_name": str, "key_type": str})],
+    "key_schema": [ObjectShape({"attribute_name": str, "key_type": str})],
 }
 _CAPACITY: Final = {
     **dict.fromkeys(_UNITS, int),
-    "on_demand_throughput": [Members({}, dict.fromkeys(_LIMITS, int))],
-    "warm_throughput": [Members({}, dict.fromkeys(_WARM, int))],
+    "on_demand_throughput": [ObjectShape({}, dict.fromkeys(_LIMITS, int))],
+    "warm_throughput": [ObjectShape({}, dict.fromkeys(_WARM, int))],
 }
-_RESOURCE: Final = Members(
-    {"name": str, "attribute": [Members({"name": str, "type": str})]},
+_RESOURCE: Final = ObjectShape(
+    {"name": str, "attribute": [ObjectShape({"name": str, "type": str})]},
     {
         **_KEYS,
         **_CAPACITY,
@@ -183,11 +184,15 @@ _RESOURCE: Final = Members(
         "stream_enabled": bool,
         "stream_view_type": str,
         "tags": object,
-        "ttl": [Members({}, {"attribute_name": str, "enabled": bool})],
-        "point_in_time_recovery": [Members({"enabled": bool}, {"recovery_period_in_days": int})],
-        "server_side_encryption": [Members({"enabled": bool}, {"kms_key_arn": str})],
-        "local_secondary_index": [Members({"name": str, "range_key": str}, _PROJECTED)],
-        "global_secondary_index": [Members({"name": str}, {**_KEYS, **_PROJECTED, **_CAPACITY})],
+        "ttl": [ObjectShape({}, {"attribute_name": str, "enabled": bool})],
+        "point_in_time_recovery": [
+            ObjectShape({"enabled": bool}, {"recovery_period_in_days": int})
+        ],
+        "server_side_encryption": [ObjectShape({"enabled": bool}, {"kms_key_arn": str})],
+        "local_secondary_index": [ObjectShape({"name": str, "range_key": str}, _PROJECTED)],
+        "global_secondary_index": [
+            ObjectShape({"name": str}, {**_KEYS, **_PROJECTED, **_CAPACITY})
+        ],
         # What does not change the table.
         **dict.fromkeys(("lifecycle", "depends_on", "provider", "timeouts", "tags_all")),
     },
@@ -217,7 +222,7 @@ def read(text: str, source: str, parameters: Mapping[str, str]) -> ReadTables:
     for policy in policies:
         others += not _add_policy(policy, tables)
     if others:
-        notes.append(f"{source}: {others} other resources are not read")
+        notes.append(f"{source}: not read: {pluralized(others, 'other resource')}")
     return ReadTables(list(tables.values()), notes)
 
 
