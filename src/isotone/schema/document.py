@@ -20,7 +20,7 @@ _TRUE: Final = ("true", "True", "TRUE")
 _FALSE: Final = ("false", "False", "FALSE")
 
 
-class NoValue:
+class RemovedProperty:
     """What a reference resolves to if it removes its property."""
 
 
@@ -99,9 +99,9 @@ class DocumentValue(NamedTuple):
         value = self.value
         if isinstance(value, dict):
             members = {name: each.plain() for name, each in self.members().items()}
-            return {name: each for name, each in members.items() if each is not NoValue}
+            return {name: each for name, each in members.items() if each is not RemovedProperty}
         if isinstance(value, list):
-            return [each for one in self.elements() if (each := one.plain()) is not NoValue]
+            return [each for one in self.elements() if (each := one.plain()) is not RemovedProperty]
         return value
 
 
@@ -124,7 +124,9 @@ def taken(value: DocumentValue, shape: Any, unread: list[str]) -> Any:
     """What a shape reads of a value; `unread` gets the places of the other members."""
     if isinstance(shape, list):
         return [
-            taken(each, shape[0], unread) for each in value.elements() if each.value is not NoValue
+            taken(each, shape[0], unread)
+            for each in value.elements()
+            if each.value is not RemovedProperty
         ]
     if not isinstance(shape, ObjectShape):
         return _READ[shape](value)
@@ -133,7 +135,7 @@ def taken(value: DocumentValue, shape: Any, unread: list[str]) -> Any:
     for name, member in value.members().items():
         if name not in known:
             unread.append(member.place)
-        elif known[name] is not None and member.value not in (None, NoValue):
+        elif known[name] is not None and member.value not in (None, RemovedProperty):
             found[name] = taken(member, known[name], unread)
     for name in shape.required:
         if name not in found:

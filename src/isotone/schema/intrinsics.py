@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from isotone.errors import UsageError
-from isotone.schema.document import DocumentValue, NoValue, shown
+from isotone.schema.document import DocumentValue, RemovedProperty, shown
 
-_NO_VALUE: Final = "AWS::NoValue"
+_NO_VALUE: Final = "AWS::RemovedProperty"
 _VARIABLE: Final = re.compile(r"\$\{(!?)([^}]*)\}")
 
 
@@ -85,7 +85,7 @@ class Intrinsics:
 
     def _parameter(self, value: DocumentValue, name: Any) -> Any:
         if name == _NO_VALUE:
-            return NoValue
+            return RemovedProperty
         if not isinstance(name, str):
             raise value.refusal(f"refers to {shown(name)}, which is no name")
         if name in self._given:
