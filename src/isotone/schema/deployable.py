@@ -74,8 +74,14 @@ class DeployableTable(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.request["BillingMode"] == ON_DEMAND)
 
     def with_members(self, **members: Any) -> DeployableTable:
-        """The table with other members of its request; None removes one."""
-        return msgspec.structs.replace(self, request=normal_request({**self.request, **members}))
+        """The table with other members of its request; None removes one, and attributes that no key then uses."""
+        changed = {**self.request, **members}
+        used = set(_used(changed))
+        definitions = [
+            each for each in self.request["AttributeDefinitions"] if each["AttributeName"] in used
+        ]
+        request = normal_request({**changed, "AttributeDefinitions": definitions})
+        return msgspec.structs.replace(self, request=request)
 
 
 def key_names(schema: Sequence[Mapping[str, str]], kind: str) -> list[str]:
