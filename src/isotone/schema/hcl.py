@@ -94,6 +94,7 @@ def _escaped(character: str) -> str:
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _CALL: Final = re.compile(r"([a-z][a-z0-9]*)\((.*)\)", re.DOTALL)
 _STEP: Final = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*|\d+)|\[([^\[\]]+)\]")
+_TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
 _PART: Final = re.compile(
     r"\\(?P<escape>u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)|(?P<literal>\$\$\{|%%\{)|(?P<directive>%\{)|(?P<begin>\$\{)",
@@ -125,7 +126,10 @@ def unquoted(label: str) -> str:
 
 
 class Expressions:
-    """Resolves the expressions of one configuration: variables by what is given or their default, and locals."""
+    """Resolves the expressions of one configuration: variables by what is given or their default, and locals.
+
+    A list or an object stays as the parser gives it, with expressions inside: they are resolved when they are read.
+    """
 
     def __init__(
         self, source: str, variables: Mapping[str, Any], locals_: Mapping[str, Any]
@@ -198,14 +202,16 @@ class Expressions:
             return float(text) if "." in text else int(text)
         if text.startswith("(") and _closing(text, 1, "()") == len(text) - 1:
             return self._expression(value, text[1:-1])
+        if _TEXT.fullmatch(text):
+            return self._template(value, text[1:-1])
         if call := _CALL.fullmatch(text):
             return self._call(value, *call.groups())
         root, _, rest = text.partition(".")
         if root in ("var", "local") and (name := _NAME.match(rest)):
             of = self._variables if root == "var" else self._locals
             if name[0] in of:
-                found = value.with_value(of[name[0]]).plain()
-                return self._steps(value, text, found, rest[name.end() :])
+                found = self._steps(value, text, of[name[0]], rest[name.end() :])
+                return self.resolve(value.with_value(found))
             if root == "var":
                 raise value.refusal(
                     f"refers to var.{name[0]}, which has no default; give it: --parameter {name[0]}=VALUE"
@@ -220,6 +226,7 @@ class Expressions:
                     f"is {shown(text)}, which is not known here; write its value there"
                 )
             name = step[1] or step[2].strip().strip('"')
+            found = self.resolve(value.with_value(found))
             try:
                 found = found[int(name)] if isinstance(found, list) else found[name]
             except (KeyError, IndexError, TypeError, ValueError):
@@ -232,11 +239,21 @@ class Expressions:
             raise value.refusal(f"calls {name}(), which is not computed; write its value there")
         parsed = parsed_hcl(f"given = [{arguments}]", self._source)["given"]
         try:
-            return self._functions[name](value.with_value(parsed).plain())
+            result = self._functions[name](value.with_value(parsed).plain())
         except (AttributeError, IndexError, TypeError):
             raise value.refusal(
                 f"calls {name}() with arguments that it does not take: {shown(arguments)}"
             ) from None
+        return self.resolve(value.with_value(as_parsed(result)))
+
+
+def as_parsed(value: Any) -> Any:
+    """A plain value as the parser gives it: texts are quoted."""
+    if isinstance(value, dict):
+        return {as_parsed(name): as_parsed(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [as_parsed(each) for each in value]
+    return _quoted(value) if isinstance(value, str) else value
 
 
 def _unescaped(escape: str) -> str:

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from isotone.errors import UsageError
 from isotone.schema.document import DocumentValue, RemovedProperty, shown
+from isotone.text_table import pluralized
 
-_NO_VALUE: Final = "AWS::RemovedProperty"
+_NO_VALUE: Final = "AWS::NoValue"
 _VARIABLE: Final = re.compile(r"\$\{(!?)([^}]*)\}")
 
 
@@ -151,7 +152,9 @@ class Intrinsics:
     def _several(self, value: DocumentValue, count: int) -> list[DocumentValue]:
         elements = value.elements()
         if len(elements) != count:
-            raise value.refusal(f"has a function with {len(elements)} arguments instead of {count}")
+            raise value.refusal(
+                f"has a function with {pluralized(len(elements), 'argument')} instead of {count}"
+            )
         return elements
 
     # Conditions

@@ -22,6 +22,7 @@ from isotone.schema.hcl import (
     Expressions,
     HclBlock,
     Reference,
+    as_parsed,
     hcl_text,
     parsed_hcl,
     unquoted,
@@ -203,7 +204,7 @@ def read(text: str, source: str, parameters: Mapping[str, str]) -> ReadTables:
     """The tables of a configuration: a file, or all files of a folder one after the other."""
     blocks = parsed_hcl(text, source)
     variables = _variables(blocks, parameters, source)
-    locals_ = {name: value for block in blocks.get("locals", ()) for name, value in block.items()}
+    locals_ = {name: value for block in _all(blocks, "locals") for name, value in block.items()}
     expressions = Expressions(source, variables, locals_)
     root = DocumentValue(None, "", source, expressions.resolve)
     notes: list[str] = []
@@ -218,7 +219,7 @@ def read(text: str, source: str, parameters: Mapping[str, str]) -> ReadTables:
             policies.append(value)
         else:
             others += 1
-    others += sum(1 for kind in ("module", "data") for _ in blocks.get(kind, ()))
+    others += sum(1 for kind in ("module", "data") for _ in _all(blocks, kind))
     for policy in policies:
         others += not _add_policy(policy, tables)
     if others:
@@ -226,9 +227,15 @@ def read(text: str, source: str, parameters: Mapping[str, str]) -> ReadTables:
     return ReadTables(list(tables.values()), notes)
 
 
+def _all(blocks: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
+    """The blocks of a type; none if the name is that of an attribute."""
+    found = blocks.get(kind, ())
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
 def _labelled(blocks: Mapping[str, Any], kind: str) -> Iterator[tuple[str, str, Any]]:
     """The blocks with two labels."""
-    for block in blocks.get(kind, ()):
+    for block in _all(blocks, kind):
         for first, inner in block.items():
             if isinstance(inner, dict):
                 for second, body in inner.items():
@@ -241,7 +248,7 @@ def _variables(
 ) -> dict[str, Any]:
     declared = {
         unquoted(name): body
-        for block in blocks.get("variable", ())
+        for block in _all(blocks, "variable")
         for name, body in block.items()
         if isinstance(body, dict)
     }
@@ -252,13 +259,7 @@ def _variables(
                 f"has no variable {name!r}; its variables: {known}"
             )
     defaults = {name: body["default"] for name, body in declared.items() if "default" in body}
-    return {**defaults, **{name: _as_template(value) for name, value in parameters.items()}}
-
-
-def _as_template(text: str) -> str:
-    """A text as the parser gives it: quoted."""
-    escaped = text.replace("\\", "\\\\").replace("${", "$${").replace("%{", "%%{")
-    return f'"{escaped}"'
+    return {**defaults, **{name: as_parsed(value) for name, value in parameters.items()}}
 
 
 def _without_marks(value: Any) -> Any:

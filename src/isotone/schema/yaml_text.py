@@ -105,6 +105,8 @@ def parsed_yaml(text: str, source: str) -> Any:
     Loader.add_multi_constructor("!", function)
     try:
         return yaml.load(text, Loader)
+    except UsageError:  # which is a ValueError, too
+        raise
     except RecursionError:
         raise UsageError(f"{source} is nested too deeply") from None
     except (yaml.YAMLError, ValueError) as error:
