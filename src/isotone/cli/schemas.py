@@ -37,8 +37,7 @@ from isotone.schema.formats import (
     DEFAULT,
     FORMATS,
     defines_tables,
-    format_of,
-    format_of_file,
+    format_for,
     written,
 )
 from isotone.tables.definition import read_definition
@@ -83,8 +82,7 @@ def _units(text: str) -> tuple[int, int]:
 
 def _run(arguments: argparse.Namespace) -> int:
     output = _output(arguments)
-    by_ending = DEFAULT if output is None else format_of_file(arguments.output)
-    form = format_of(arguments.format or by_ending)
+    form = format_for(arguments.format, arguments.output)
     if arguments.sample < 0:
         raise UsageError("--sample must be at least 0")
     tables = list(_tables(arguments, with_kinds=form.documents))

@@ -1,6 +1,6 @@
 """The formats of table definitions: one entry for each, from which `--format`, its help and the page about it are made.
 
-text, lost = written(tables, format_of("terraform"))
+text, lost = written(tables, format_for("terraform", None))
 read_file("template.yaml", {}).tables
 """
 
@@ -83,28 +83,41 @@ _CONTENTS: Final = {
 """How the formats in JSON are recognized."""
 
 
-def format_of(name: str) -> SchemaFormat:
-    """A format by its name; raises `UsageError` with all names."""
+def format_for(name: str | None, path: str | None) -> SchemaFormat:
+    """The format with a name, or that of a file's ending; raises `UsageError` if it is unknown or not clear."""
+    if name is None:
+        return FORMATS[DEFAULT if path is None else _name_of_file(path)]
     if name not in FORMATS:
         near = get_close_matches(name, FORMATS, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         raise UsageError(f"there is no format {name!r}; {hint}The formats: {', '.join(FORMATS)}")
+    endings = FORMATS[name].endings
+    if path is not None and Path(path).suffix not in endings and _names_of(path):
+        others = "|".join(_names_of(path))
+        raise UsageError(
+            f"{path} is no name for {name}, which ends in {', '.join(endings)}; "
+            f"or choose another format: --format {others}"
+        )
     return FORMATS[name]
 
 
-def format_of_file(path: str) -> str:
-    """The name of the format that the ending of a file's name stands for; raises `UsageError` if it is not clear."""
-    ending = Path(path).suffix.lower()
-    names = [name for name, each in FORMATS.items() if ending in each.endings]
+def _name_of_file(path: str) -> str:
+    names = _names_of(path)
     if not names:
         raise UsageError(
             f"{path} has no ending of a format; choose one: --format {'|'.join(FORMATS)}"
         )
-    if ending in _JSON:
+    if path.lower().endswith(_JSON):
         raise UsageError(
             f"{path} may be one of several formats; choose one: --format {'|'.join(names)}"
         )
     return names[0]  # of those in YAML the plain one: SAM reads it as well
+
+
+def _names_of(path: str) -> list[str]:
+    """The formats whose files end like this one."""
+    ending = Path(path).suffix.lower()
+    return [name for name, each in FORMATS.items() if ending in each.endings]
 
 
 def written(tables: Sequence[DeployableTable], form: SchemaFormat) -> tuple[str, list[str]]:
