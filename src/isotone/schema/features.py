@@ -144,7 +144,7 @@ FEATURES: Final = {
         lambda table: msgspec.structs.replace(table, recovery_days=0),
     ),
     "recovery_period": TableFeature(
-        "its period",
+        "the period of point-in-time recovery",
         _recovery_period,
         lambda table: msgspec.structs.replace(
             table, recovery_days=LONGEST_RECOVERY if table.recovery_days else 0
