@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 from tests.schema.tables import (
+    ALL_FEATURES,
     EXAMPLES,
     ODD_TEXTS,
     deployables,
@@ -107,6 +108,25 @@ def _common(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _common(each) for name, each in value.items() if name not in OWN_OF_A_TABLE}
     return [_common(each) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("table", ALL_FEATURES, ids=lambda table: table.name)
+@pytest.mark.parametrize("name", BOTH_WAYS)
+def test_tables_with_every_feature_are_made_of_each_format(
+    name: str, table: DeployableTable
+) -> None:
+    form = FORMATS[name]
+    rest, _ = kept(table, form.lacks)
+    (again,) = read_again(written([table], form)[0], form)
+    assert again == rest
+    assert described(made(again)) == described(made(rest))
+
+
+def test_these_tables_have_every_feature() -> None:
+    used = {
+        name for name, each in FEATURES.items() for table in ALL_FEATURES if list(each.uses(table))
+    }
+    assert used == FEATURES.keys()
 
 
 def test_the_examples_have_tables() -> None:
