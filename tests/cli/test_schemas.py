@@ -259,7 +259,9 @@ def test_a_bad_file_is_one_clear_line(
         (("MODULE", "--parameter", "a=b"), " defines no parameters; only templates and Terraform do"),
         (("t.yaml", "--parameter", "Stage"), "--parameter 'Stage' has no value; write --parameter Stage=prod"),
         (("t.yaml",), "t.yaml: Resources.Orders.Properties.TableName refers to parameter Stage, which has no default"),
-        (("t.yaml", "d.db"), "t.yaml has tables itself; a module comes before d.db"),
+        (("t.yaml", "d.db", "--format=markdown"), "t.yaml has tables itself; a module comes before d.db"),
+        (("MODULE", "d.db"), "d.db has sample items, and CreateTable's request in JSON has none"),
+        (("t.yaml", "--table-prefix", "a"), "--table-prefix is for the tables of a module; t.yaml has names itself"),
         (("MODULE", "--sample", "-1"), "--sample must be at least 0"),
     ],
 )  # fmt: skip

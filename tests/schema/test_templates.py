@@ -77,6 +77,8 @@ def test_functions_are_resolved_by_the_template(name: str, expected: str) -> Non
 def test_parameters_are_given_from_outside() -> None:
     given = table("TableName: !Sub '${AWS::StackName}-${Owner}-${Stage}'", PARAMETERS, Owner="ann", **{"AWS::StackName": "shop", "Stage": "prod"})  # fmt: skip
     assert given.name == "shop-ann-prod"
+    listed = table("TableName: !Select [2, !Ref Names]", PARAMETERS, Names="x,y,z")
+    assert listed.name == "z"
 
 
 @pytest.mark.parametrize(

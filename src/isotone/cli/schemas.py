@@ -14,7 +14,7 @@ import isotone
 from isotone.backends.addresses import is_remote
 from isotone.backends.interface import Backend
 from isotone.cli import modules
-from isotone.cli.database import MEMORY, connect
+from isotone.cli.database import MEMORY, connect, is_address
 from isotone.cli.definitions import (
     add_parameter_argument,
     parameters_of,
@@ -85,6 +85,8 @@ def _run(arguments: argparse.Namespace) -> int:
     form = format_for(arguments.format, arguments.output)
     if arguments.sample < 0:
         raise UsageError("--sample must be at least 0")
+    if arguments.address is not None and not form.documents:
+        raise UsageError(f"{arguments.address} has sample items, and {form.title} has none")
     tables = list(_tables(arguments, with_kinds=form.documents))
     tables = [_billed(each, arguments) for each in _chosen(tables, arguments.table)]
     if not tables:
@@ -144,8 +146,10 @@ def _billed(table: DeployableTable, arguments: argparse.Namespace) -> Deployable
 def _tables(arguments: argparse.Namespace, *, with_kinds: bool) -> Iterator[DeployableTable]:
     what, address = arguments.what, arguments.address
     is_defined = defines_tables(what)
-    if address is not None and (is_defined or _is_address(what)):
+    if address is not None and (is_defined or is_address(what)):
         raise UsageError(f"{what} has tables itself; a module comes before {address}")
+    if arguments.table_prefix and (is_defined or is_address(what)):
+        raise UsageError(f"--table-prefix is for the tables of a module; {what} has names itself")
     parameters = parameters_of(arguments)
     if is_defined:
         with connect(MEMORY) as backend:
@@ -153,16 +157,10 @@ def _tables(arguments: argparse.Namespace, *, with_kinds: bool) -> Iterator[Depl
         return
     if parameters:
         raise UsageError(f"{what} defines no parameters; only templates and Terraform do")
-    if _is_address(what):
+    if is_address(what):
         yield from _existing(arguments, with_kinds=with_kinds)
     else:
         yield from _of_module(arguments, with_kinds=with_kinds)
-
-
-def _is_address(text: str) -> bool:
-    if text.endswith(".py"):  # refused later, with the module's name to write instead
-        return False
-    return is_remote(text) or Path(text).is_file() or text == MEMORY or text.endswith(".db")
 
 
 def _existing(arguments: argparse.Namespace, *, with_kinds: bool) -> Iterator[DeployableTable]:

@@ -89,18 +89,18 @@ class Intrinsics:
             return RemovedProperty
         if not isinstance(name, str):
             raise value.refusal(f"refers to {shown(name)}, which is no name")
-        if name in self._given:
-            return self._given[name]
         if name in self._declared:
             members = self._declared[name].members()
-            if "Default" not in members:
+            if name not in self._given and "Default" not in members:
                 raise value.refusal(
                     f"refers to parameter {name}, which has no default; {_give(name)}"
                 )
-            default = members["Default"].given
-            kind = members["Type"].given if "Type" in members else "String"
-            is_list = kind == "CommaDelimitedList" or str(kind).startswith("List<")
-            return str(default).split(",") if is_list else default
+            found = self._given[name] if name in self._given else members["Default"].given
+            kind = str(members["Type"].given) if "Type" in members else "String"
+            is_list = kind == "CommaDelimitedList" or kind.startswith("List<")
+            return str(found).split(",") if is_list else found
+        if name in self._given:  # a pseudo parameter
+            return self._given[name]
         if name.startswith("AWS::"):
             raise value.refusal(f"refers to {name}, which only a deployment knows; {_give(name)}")
         raise value.refusal(f"refers to {name}, which is no parameter; write its value there")
