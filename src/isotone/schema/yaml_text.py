@@ -119,5 +119,5 @@ def _refused(source: str, mark: Any, what: str) -> UsageError:
 
 def _reason(error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or str(error)
+    problem = " ".join((getattr(error, "problem", None) or str(error)).split())
     return f"line {mark.line + 1}: {problem}" if mark is not None else problem
