@@ -262,6 +262,7 @@ def test_a_bad_file_is_one_clear_line(
         (("t.yaml", "d.db", "--format=markdown"), "t.yaml has tables itself; a module comes before d.db"),
         (("MODULE", "d.db"), "d.db has sample items, and CreateTable's request in JSON has none"),
         (("t.yaml", "--table-prefix", "a"), "--table-prefix is for the tables of a module; t.yaml has names itself"),
+        (("MODULE", "--units", "1,1"), "--units is for --billing provisioned"),
         (("MODULE", "--sample", "-1"), "--sample must be at least 0"),
     ],
 )  # fmt: skip
@@ -273,6 +274,17 @@ def test_wrong_calls_are_refused(
     assert (code, out) == (2, "")
     assert error in err
     assert err.count("\n") == 1
+
+
+def test_limits_of_on_demand_throughput_end_with_it(isotone: Run, folder: Path) -> None:
+    request = json.loads(isotone("schema", f"{name_of(folder)}:Order").out)
+    request["OnDemandThroughput"] = {"MaxReadRequestUnits": 9}
+    (folder / "r.json").write_text(json.dumps(request), "utf-8")
+    found = isotone("schema", "r.json", "--billing", "provisioned")
+    assert found.err == (
+        "note: shop: without limits of on-demand throughput: MaxReadRequestUnits 9\n"
+    )
+    assert json.loads(found.out)["ProvisionedThroughput"]["ReadCapacityUnits"] == 5
 
 
 def test_units_are_two_numbers(isotone: Run, module: str) -> None:

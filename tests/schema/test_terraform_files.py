@@ -64,6 +64,11 @@ resource "aws_dynamodb_table" "orders" {{
         ('"$${literal}"', "${literal}"),
         ('"q\\"\\u00e4"', 'q"ä'),
         ('"${"in}ner"}"', "in}ner"),
+        ('var.stage == "dev" ? "a" : "b"', "a"),
+        ('var.stage != "dev" ? "a" : (true ? "x:y" : "z")', "x:y"),
+        ('false ? "a" : upper(var.stage) == "DEV" ? "b?" : "c"', "b?"),
+        ('"\\ud800"', "\ufffd"),
+        ("tostring(true)", "true"),
     ],
 )
 def test_expressions_are_resolved_by_the_file(name: str, expected: str) -> None:
@@ -87,7 +92,9 @@ def test_variables_are_given_from_outside() -> None:
         ("local.loop", "name refers to itself, through variables or locals"),
         ('replace("a", "b", "c")', "name calls replace(), which is not computed; write its value there"),
         ("lower()", 'name calls lower() with arguments that it does not take: ""'),
-        ('var.stage == "dev" ? "a" : "b"', 'name is "var.stage == \\"dev\\" ? \\"a\\" : \\"b\\"", which is not known here; write its value there'),
+        ('var.stage ? "a" : "b"', 'name depends on "var.stage", which is not true or false'),
+        ('var.stage == "dev" && true ? "a" : "b"', 'name is "\\"dev\\" && true", which is not known here; write its value there'),
+        ('"a-${var.names}"', 'name has something else than a text in "a-${var.names}"'),
         ('"%{ if true }a%{ endif }"', 'name has a directive, which is not computed: "%{ if true }a%{ endif }"'),
         ('["a"]', 'name must be a text, not ["\\"a\\""]'),
     ],

@@ -4,7 +4,8 @@
 2    a wrong command line        130  interrupted
 
 A wrong command line is one that the parser refuses. A value that is refused later, such as the name of a missing table,
-is a failure. Commands that return 1 for findings (diff, lint, model, verify, rewrite) return 2 for every failure, and so does `schema`.
+is a failure. Commands that return 1 for findings (diff, lint, model, verify, rewrite) return 2 for every failure, and so
+does `schema`.
 """
 
 from __future__ import annotations

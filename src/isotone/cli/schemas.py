@@ -33,6 +33,7 @@ from isotone.schema.deployable import (
     Facet,
     deployable_of,
 )
+from isotone.schema.features import FEATURES
 from isotone.schema.formats import (
     DEFAULT,
     FORMATS,
@@ -65,7 +66,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--table-prefix", metavar="TEXT", default="", help="what the tables' names begin with")
     add("--billing", choices=tuple(_BILLING), help="bill requests, or provisioned units")
     units = "the units of --billing provisioned for tables that have none, by default 5,5"
-    add("--units", metavar="READ,WRITE", type=_units, default=(_UNITS, _UNITS), help=units)
+    add("--units", metavar="READ,WRITE", type=_units, help=units)
     sample = f"sample items of each table for NoSQL Workbench, by default {_SAMPLE}"
     add("--sample", metavar="N", type=int, default=_SAMPLE, help=sample)
     add_parameter_argument(parser)
@@ -85,6 +86,8 @@ def _run(arguments: argparse.Namespace) -> int:
     form = format_for(arguments.format, arguments.output)
     if arguments.sample < 0:
         raise UsageError("--sample must be at least 0")
+    if arguments.units is not None and arguments.billing != "provisioned":
+        raise UsageError("--units is for --billing provisioned")
     if arguments.address is not None and not form.documents:
         raise UsageError(f"{arguments.address} has sample items, and {form.title} has none")
     tables = list(_tables(arguments, with_kinds=form.documents))
@@ -113,7 +116,8 @@ def _output(arguments: argparse.Namespace) -> OutputPath | None:
 
 
 def _is_place(path: str | None) -> bool:
-    return path is not None and not is_remote(path) and Path(path).exists()
+    """Whether an argument is a file or a folder that is read, and no module."""
+    return path is not None and not is_remote(path) and (defines_tables(path) or is_address(path))
 
 
 def _chosen(tables: list[DeployableTable], names: Sequence[str]) -> list[DeployableTable]:
@@ -130,7 +134,9 @@ def _billed(table: DeployableTable, arguments: argparse.Namespace) -> Deployable
     mode = _BILLING.get(arguments.billing, table.request["BillingMode"])
     if mode == table.request["BillingMode"]:
         return table
-    units = dict(zip(_MEMBERS, arguments.units, strict=True))
+    if mode == PROVISIONED:
+        print_notes([f"{table.name}: without {each}" for each in FEATURES["limits"].uses(table)])
+    units = dict(zip(_MEMBERS, arguments.units or (_UNITS, _UNITS), strict=True))
     indexes = [
         {**index, "ProvisionedThroughput": units}
         for index in table.request.get("GlobalSecondaryIndexes", ())
@@ -266,6 +272,8 @@ def _form(slot: Any) -> str:
     return "".join(str(text) for text, _ in form_of(slot))
 
 
+_FORMAT_LINES: Final = "\n".join(f"  {name:<21}{each.title}" for name, each in FORMATS.items())
+
 SCHEMA: Final = Command(
     f"""\
 Write the definitions of tables for other tools. Nothing is created, and no table is written to.
@@ -276,7 +284,7 @@ SAM (.yaml, .json), Terraform (.tf, or a folder of such files), a model of NoSQL
 (.json).
 
 The formats:
-{chr(10).join(f"  {name:<21}{each.title}" for name, each in FORMATS.items())}
+{_FORMAT_LINES}
 
 What a format cannot express is said on standard error.""",
     examples="""

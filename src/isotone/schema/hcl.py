@@ -144,7 +144,7 @@ class Expressions:
             "jsonencode": lambda values: json.dumps(values[0], ensure_ascii=False),
             "lower": lambda texts: str(texts[0]).lower(),
             "merge": lambda maps: {name: each for one in maps for name, each in one.items()},
-            "tostring": lambda values: str(values[0]),
+            "tostring": lambda values: _as_text(values[0]),
             "toset": lambda values: values[0],
             "upper": lambda texts: str(texts[0]).upper(),
         }
@@ -192,6 +192,8 @@ class Expressions:
         present = [part for part in parts if part != ""]
         if len(present) == 1:
             return present[0]
+        if any(part is None or isinstance(part, dict | list) for part in present):
+            raise value.refusal(f"has something else than a text in {shown(text)}")
         return "".join(map(_as_text, present))
 
     def _expression(self, value: DocumentValue, text: str) -> Any:
@@ -204,6 +206,9 @@ class Expressions:
             return self._expression(value, text[1:-1])
         if _TEXT.fullmatch(text):
             return self._template(value, text[1:-1])
+        if choice := _choice(text):
+            condition, one, other = choice
+            return self._expression(value, one if self._holds(value, condition) else other)
         if call := _CALL.fullmatch(text):
             return self._call(value, *call.groups())
         root, _, rest = text.partition(".")
@@ -217,6 +222,18 @@ class Expressions:
                     f"refers to var.{name[0]}, which has no default; give it: --parameter {name[0]}=VALUE"
                 )
         raise value.refusal(f"is {shown(text)}, which is not known here; write its value there")
+
+    def _holds(self, value: DocumentValue, text: str) -> bool:
+        """Whether a condition is true: a value, or two that are compared."""
+        for sign in ("==", "!="):
+            at = next((place for place in _top_level(text) if text.startswith(sign, place)), None)
+            if at is not None:
+                one, other = (self._expression(value, each) for each in (text[:at], text[at + 2 :]))
+                return bool((one == other) == (sign == "=="))
+        found = self._expression(value, text)
+        if not isinstance(found, bool):
+            raise value.refusal(f"depends on {shown(text.strip())}, which is not true or false")
+        return found
 
     def _steps(self, value: DocumentValue, text: str, found: Any, rest: str) -> Any:
         while rest:
@@ -258,7 +275,9 @@ def as_parsed(value: Any) -> Any:
 
 def _unescaped(escape: str) -> str:
     if len(escape) > 1:
-        return chr(int(escape[1:], 16))
+        code = int(escape[1:], 16)
+        is_character = code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF
+        return chr(code) if is_character else "\ufffd"
     return _UNESCAPED.get(escape, escape)
 
 
@@ -277,6 +296,35 @@ def _closing(text: str, at: int, pair: str = "{}") -> int:
                 return at
         at += 1
     return at
+
+
+def _top_level(text: str) -> Iterator[int]:
+    """The places in an expression that are in no text and in no brackets."""
+    depth, is_text, at = 0, False, 0
+    while at < len(text):
+        character = text[at]
+        if is_text and character == "\\":
+            at += 1
+        elif character == '"':
+            is_text = not is_text
+        elif not is_text:
+            depth += (character in "([{") - (character in ")]}")
+            if not depth:
+                yield at
+        at += 1
+
+
+def _choice(text: str) -> tuple[str, str, str] | None:
+    """The parts of `CONDITION ? ONE : OTHER`."""
+    marks = [at for at in _top_level(text) if text[at] in "?:"]
+    if not marks or text[marks[0]] != "?":
+        return None
+    open_choices = 0
+    for at in marks:
+        open_choices += 1 if text[at] == "?" else -1
+        if not open_choices:
+            return text[: marks[0]], text[marks[0] + 1 : at], text[at + 1 :]
+    return None
 
 
 def _as_text(value: Any) -> str:
