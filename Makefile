@@ -13,7 +13,7 @@ READY  := $(VENV)/.ready
 LOWEST_TESTS ?= tests/storage tests/codec tests/values tests/engine tests/packaging/test_extras.py tests/testing/test_mock.py \
 	$(foreach name,connection dispatcher lanes listener monitor request response whole,tests/server/test_$(name).py)
 # Tests that start browsers, other clients and backends, and processes to kill. Their long forms have targets of their own.
-SUITES := tests/attack tests/browser tests/crash tests/sdks \
+SUITES := tests/attack tests/browser tests/crash tests/schema_tools tests/sdks \
 	tests/examples/test_addresses.py tests/structures/test_sorted_set_redis.py
 
 # Tests of tools and pages: the newest Python is tried without them in .ci/run, and with them by `make matrix`.
@@ -24,7 +24,7 @@ TOOLS := $(wildcard tests/advisor tests/bench tests/cli tests/demo tests/docs te
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick matrix lowest newest suites long check check-here check-win32 check-darwin check-typing format lock files pictures docs-serve bench since instructions oracle oracle-requests oracle-library redis crash attack clients browser workbench docs packages image release clean
+.PHONY: help demo test quick matrix lowest newest suites long check check-here check-win32 check-darwin check-typing format lock files pictures docs-serve bench since instructions oracle oracle-requests oracle-library redis crash attack clients schemas browser workbench docs packages image release clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -136,6 +136,10 @@ crash: $(READY) ## the long form of the crash tests: a hundred kills
 clients: $(READY) ## install the clients that need it, and try every client
 	$(BIN)/python tests/sdks/install.py
 	$(BIN)/pytest -rs tests/sdks
+
+schemas: $(READY) ## install the tools that deploy and check templates, and try what isotone schema writes
+	$(BIN)/python tests/schema_tools/install.py
+	$(BIN)/pytest -rs tests/schema_tools
 
 browser: $(READY) ## try what web pages can do, in Chromium (apt-get install chromium, or ISOTONE_CHROMIUM=PATH)
 	$(BIN)/pytest -rs tests/browser

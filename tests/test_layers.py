@@ -81,6 +81,8 @@ ALLOWED = {
     "structures": {"clock", "daemon", "errors", "model", "shown_signature", "tables", "text_table"},
     "inference": FLOOR | {"codec", "model", "tables"},
     "moving": FLOOR | {"backends", "exchange", "expressions", "prices", "tables"},
+    # Definitions of tables in the formats of other tools: no entities.
+    "schema": FLOOR | {"backends", "tables"},
     # It plans what a condition reads as the database does, and compares it with what a model declares.
     "advisor": FLOOR
     | {
@@ -112,6 +114,7 @@ ALLOWED = {
         "model",
         "moving",
         "prices",
+        "schema",
         "server",
         "structures",
         "tables",

@@ -531,7 +531,7 @@ def test_tables_are_described_once(isotone, shop):
 def test_a_file_that_cannot_be_written_is_named(isotone, shop, words):
     command, *options = words
     outcome = isotone(command, shop, "Orders", *options)
-    assert (outcome.code, outcome.out) == (1, "")
+    assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.endswith("isotone: /dev/full: No space left on device\n")
 
 

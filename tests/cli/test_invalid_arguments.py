@@ -72,6 +72,7 @@ GOOD = {
     "call": ["d.db", "GetItem", "{}"],
     "top": ["http://127.0.0.1:9"],  # where nobody listens
     "model": ["d.db", "Orders"],
+    "schema": ["d.db"],
     "shell": ["d.db"],
     "lint": ["d.db"],
     "verify": ["missing:Order", "d.db"],

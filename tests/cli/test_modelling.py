@@ -67,16 +67,25 @@ def test_a_sample_is_not_the_whole_table(isotone: Run, shop: Path) -> None:
 
 
 def test_wrong_calls_are_refused(isotone: Run, shop: Path) -> None:
-    assert isotone("model", shop).code == 2
     assert isotone("model", shop, "Orders", "--sample", "0").code == 2
     code, out, err = isotone("model", shop, "Nope")
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert err == "isotone: there is no table 'Nope'; the tables are: Orders\n"
 
 
-def test_an_empty_table_is_said_to_be_empty(isotone: Run, shop: Path) -> None:
+def test_the_only_table_need_not_be_named(isotone: Run, shop: Path) -> None:
+    assert isotone("model", shop).out == isotone("model", shop, "Orders").out
+    isotone("create", shop, "Customers", "id")
+    code, out, err = isotone("model", shop)
+    assert (code, out) == (2, "")
+    assert err == "isotone: which table? The tables are: Customers, Orders\n"
+
+
+def test_an_empty_table_is_drafted_from_its_keys(isotone: Run, shop: Path) -> None:
     isotone("create", shop, "empty", "id")
     code, out, _ = isotone("model", shop, "empty")
     assert code == 0
     assert "the table is empty" in out
     assert 'empty = Table("empty", partition="id", sort=None)' in out
+    assert "class Empty(Entity, table=empty):" in out
+    assert "    id: Attr[str] = field()\n" in out

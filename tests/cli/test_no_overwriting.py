@@ -71,6 +71,7 @@ DATABASES: Final = {
     ("verify", "address"),
     ("rewrite", "address"),
     ("lint", "address"),
+    ("schema", "address"),
     ("copy", "source"),
     ("copy", "target"),
     ("diff", "source"),
@@ -96,6 +97,7 @@ WRITTEN: Final = {
     ("export", "state"): "export shop.db Orders out.jsonl --state {}",
     ("copy", "state"): "copy shop.db new.db --state {}",
     ("model", "output"): "model shop.db Orders --output {}",
+    ("schema", "output"): "schema shop.db --format terraform --force --output {}",
     ("explain", "html"): "explain shop.db Orders customer=ann --html {}",
     ("explain", "svg"): "explain shop.db Orders customer=ann --svg {}",
     ("simulate", "plot"): "simulate load.toml --plot {}",
@@ -110,6 +112,7 @@ WRITTEN: Final = {
 STREAMED: Final = {  # written in one go, or appended to: a pipe or a null device will do
     ("repair", "report"),
     ("model", "output"),
+    ("schema", "output"),
     ("explain", "html"),
     ("explain", "svg"),
     ("serve", "audit_log"),

@@ -70,6 +70,7 @@ NOT_AT_THE_START = (
         "inference",
         "model",
         "moving",
+        "schema",
         "structures",
         "testing",
     ),

@@ -29,6 +29,7 @@ PACKAGES = (
     "testing",
     "advisor",
     "moving",
+    "schema",
     "structures",
     "inference",
     "model",

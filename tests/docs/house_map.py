@@ -31,6 +31,7 @@ KNOWS: Final = {
     "advisor": "explanations, drawings, lint, simulations",
     "server": "HTTP, groups of writes, time-outs, a clean stop",
     "moving": "copies, comparisons, exports, imports",
+    "schema": "CloudFormation, CDK, Terraform, NoSQL Workbench",
     "structures": "sorted sets, feeds, queues, workers, counters",
     "inference": "kinds of items, keys and modules of existing tables",
     "model": "entities, keys, queries, writes",

@@ -36,6 +36,7 @@ ONLY_PARSED = {
     "shell",
     "user",
     "rewrite",
+    "schema",
     "simulate",
     "verify",
     "worker",

@@ -59,6 +59,12 @@ USES = [
         "from isotone.advisor.simulation import plots; plots.save(None, 'a.png')",
     ),
     Use(
+        "schema",
+        "yaml",
+        "from isotone.schema.yaml_text import parsed_yaml; parsed_yaml('', 'a.yaml')",
+    ),
+    Use("schema", "hcl2", "from isotone.schema.hcl import parsed_hcl; parsed_hcl('', 'a.tf')"),
+    Use(
         "sqlalchemy",
         "sqlalchemy",
         "from isotone.structures import RelationalFollowers; RelationalFollowers(None, None, None)",

@@ -20,7 +20,7 @@ import isotone
 from isotone.errors import ValidationException
 from isotone.moving import Stopped
 from isotone.moving.item_identity import canonical
-from isotone.moving.table_making import read_definition
+from isotone.tables.definition import read_definition
 from isotone.tables.pace import Pace
 from isotone.workbench import comparison as comparing
 from isotone.workbench.comparison import ALL, KINDS, Side, SnapshotComparison

@@ -32,6 +32,13 @@ def check_exists(address: str, hint: str = "") -> None:
     embedded.check_exists(address)
 
 
+def is_address(text: str) -> bool:
+    """Whether an argument is a file or an address, where it may also be a module."""
+    if text.endswith(".py"):  # refused later, with the module's name to write instead
+        return False
+    return is_remote(text) or Path(text).is_file() or text == MEMORY or text.endswith(".db")
+
+
 def opened_file(arguments: argparse.Namespace) -> str | None:
     """The file that a command works on, if there is one; inside the shell the user has not named it."""
     return file_of(getattr(arguments, "source", None))

@@ -14,9 +14,8 @@ import isotone
 from isotone.advisor.lint import RULES, LintReport, Settings, lint
 from isotone.advisor.lint.catalogue import codes_of
 from isotone.advisor.lint.settings import configured, selected
-from isotone.backends.addresses import is_remote
 from isotone.cli import modules
-from isotone.cli.database import connect
+from isotone.cli.database import connect, is_address
 from isotone.cli.program import Command
 from isotone.errors import UsageError
 
@@ -68,7 +67,7 @@ def _report(arguments: argparse.Namespace) -> LintReport:
     if arguments.sample < 1:
         raise UsageError("--sample must be at least 1")
     targets: list[Any] = []
-    if _is_address(what):
+    if is_address(what):
         if address is not None:
             raise UsageError(f"{what} is a file or an address; a module comes before it")
         address = what
@@ -79,12 +78,6 @@ def _report(arguments: argparse.Namespace) -> LintReport:
         return lint(*targets, settings=settings)
     with _store(address) as store:
         return lint(*targets, store=store, settings=settings, sample=arguments.sample)
-
-
-def _is_address(text: str) -> bool:
-    if text.endswith(".py"):  # refused later, with the module's name to write instead
-        return False
-    return is_remote(text) or Path(text).is_file() or text == ":memory:" or text.endswith(".db")
 
 
 def _targets(text: str) -> Sequence[Any]:

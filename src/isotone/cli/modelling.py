@@ -1,4 +1,4 @@
-"""`isotone model`: writes the Python module that models an existing table."""
+"""`isotone model`: writes the Python module that models an existing table, or one that a file defines."""
 
 from __future__ import annotations
 
@@ -9,9 +9,15 @@ from typing import Any, Final
 
 import isotone
 from isotone.cli.database import opened_file
+from isotone.cli.definitions import (
+    add_parameter_argument,
+    attributes_of,
+    connect_to_tables,
+    only_table,
+)
 from isotone.cli.program import Command, naming
 from isotone.cli.progress import add_progress_argument, progress_output
-from isotone.inference import DEFAULT_SAMPLE, Inferred
+from isotone.inference import DEFAULT_SAMPLE, Inferred, draft, existing_table
 from isotone.output_paths import check_outputs, text_output, write_text
 from isotone.text_table import pluralized
 
@@ -20,7 +26,8 @@ _BEGINS: Final = (b'"""Table ', b'{\n  "table": ')  # of a module, and of --json
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("table", metavar="TABLE", help="the table")
+    add("table", metavar="TABLE", nargs="?", help="the table; not needed if there is only one")
+    add_parameter_argument(parser)
     many = parser.add_mutually_exclusive_group()
     many.add_argument(
         "--sample",
@@ -50,18 +57,21 @@ def _run(arguments: argparse.Namespace) -> int:
         isotone.connect(arguments.connection, check_keys=False) as store,
         progress_output("model", arguments) as output,
     ):
+        table = store.run(existing_table(arguments.table or only_table(arguments)))
 
         def show(doing: str, items: int) -> None:
-            members = {"table": arguments.table, "items": items}
+            members = {"table": table.name, "items": items}
             output.show(f"{doing}: {pluralized(items, 'item')}", members, state=doing)
 
         inferred = isotone.infer(
             store,
-            arguments.table,
+            table.name,
             sample=None if arguments.all else arguments.sample,
             verify=not arguments.no_verify,
             progress=show,
         )
+    if not inferred.items:
+        inferred = draft(table, attributes_of(arguments, table.name))
     text = json.dumps(_as_json(inferred), indent=2) + "\n" if arguments.json else inferred.source
     if target is not None:
         with naming(target.path):
@@ -74,6 +84,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _summary(inferred: Inferred) -> list[str]:
+    if not inferred.items:
+        notes = [f"note: {note}" for note in inferred.notes]
+        return [*notes, f"{inferred.table}: 1 entity from its definition"]
     of = "all" if inferred.is_whole else "a sample of"
     count = pluralized(inferred.items, "item")
     kinds = pluralized(len(inferred.entities), "entity", "entities")
@@ -115,17 +128,23 @@ MODEL: Final = Command(
 Write the Python module that models an existing table: an entity for each kind of item, with the types
 of its fields, the forms of its keys, indexes and expiry. Comments say where it guessed.
 
+FILE_OR_URL may also be a file that defines tables: a template of CloudFormation or SAM (.yaml, .json), Terraform (.tf,
+or a folder of such files), a model of NoSQL Workbench, or a request of CreateTable (.json). Sample items of a model are
+items; without items, the module has one plain entity, from the keys.
+
 Writes nothing to the table. Notes and progress are on standard error. At the end, all items of the table are
 compared with the module; what it does not model is listed at its top.
 
-Exits with 0 if every item is modelled, and with 1 if some are not.""",
+Exits with 0 if every item is modelled, with 1 if some are not, and with 2 if it could not run.""",
     examples="""
 isotone model shop.db Orders > orders.py
 isotone model dynamodb://eu-west-1 shop --sample 50000 --output shop_model.py
 isotone model http://localhost:8000 shop --no-verify --json
+isotone model template.yaml Orders --parameter Stage=prod
 """,
     add_arguments=_add_arguments,
     run=_run,
+    connect=connect_to_tables,
 )
 
 

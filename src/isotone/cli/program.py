@@ -4,7 +4,8 @@
 2    a wrong command line        130  interrupted
 
 A wrong command line is one that the parser refuses. A value that is refused later, such as the name of a missing table,
-is a failure. Commands that return 1 for findings (diff, lint, verify, rewrite) return 2 for every failure.
+is a failure. Commands that return 1 for findings (diff, lint, model, verify, rewrite) return 2 for every failure, and so
+does `schema`.
 """
 
 from __future__ import annotations
@@ -16,11 +17,15 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final, NamedTuple, NoReturn, TextIO
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, TextIO
 
 from isotone.error_text import error_text
 from isotone.errors import IsotoneError, UsageError
+
+if TYPE_CHECKING:
+    from isotone.backends.interface import Backend
 
 WRONG_USAGE: Final = 2
 INTERRUPTED: Final = 130
@@ -28,13 +33,17 @@ _LONGEST: Final = 10_000  # characters of an error
 
 
 class Command(NamedTuple):
-    """A command, as its module declares it. `creates`: it creates a missing file."""
+    """A command, as its module declares it.
+
+    `creates`: it creates a missing file. `connect`: how it opens FILE_OR_URL, if not as a database.
+    """
 
     summary: str
     examples: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
     creates: bool = False
+    connect: Callable[[argparse.Namespace], AbstractContextManager[Backend]] | None = None
 
 
 class CommandEntry(NamedTuple):
@@ -85,7 +94,12 @@ COMMANDS: Final = {
     ),
     "top": CommandEntry("top", "show the most expensive queries of a server"),
     "call": CommandEntry("items", "send any request of the DynamoDB API", opens=True),
-    "model": CommandEntry("modelling", "write the Python module that models a table", opens=True),
+    "model": CommandEntry(
+        "modelling", "write the Python module that models a table", opens=True, failure=2
+    ),
+    "schema": CommandEntry(
+        "schemas", "write tables for CloudFormation, CDK, Terraform and others", failure=2
+    ),
     "workbench": CommandEntry("workbench", "show and edit tables in the browser", opens=True),
     "shell": CommandEntry("shell", "type these commands at a prompt"),
     "worker": CommandEntry("worker", "call handlers with each change of a table"),
@@ -228,7 +242,12 @@ def _run(name: str, words: list[str]) -> int:
         return command.run(arguments)
     from isotone.cli.database import connect
 
-    with connect(arguments.source, create=command.creates) as arguments.connection:
+    opened = (
+        connect(arguments.source, create=command.creates)
+        if command.connect is None
+        else command.connect(arguments)
+    )
+    with opened as arguments.connection:
         return command.run(arguments)
 
 

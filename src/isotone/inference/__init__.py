@@ -1,7 +1,8 @@
-"""Infers the model of an existing table from its items: `infer`."""
+"""Infers the model of an existing table from its items: `infer`; or drafts one from its definition: `draft`."""
 
 from __future__ import annotations
 
+from isotone.inference.drafting import draft
 from isotone.inference.inferring import DEFAULT_SAMPLE, Inferred, InferredEntity, Note, infer
 from isotone.inference.sampling import existing_table, is_own
 
@@ -10,6 +11,7 @@ __all__ = [
     "Inferred",
     "InferredEntity",
     "Note",
+    "draft",
     "existing_table",
     "infer",
     "is_own",

@@ -29,13 +29,9 @@ from isotone.backends.opening import Target
 from isotone.errors import UsageError
 from isotone.moving.endpoints import opened
 from isotone.moving.item_identity import canonical, item_digest, key_hash, key_text
-from isotone.moving.table_making import (
-    TableDefinition,
-    differences,
-    read_definition,
-    setting_differences,
-)
+from isotone.moving.table_making import differences, setting_differences
 from isotone.tables.batch_reads import read_items
+from isotone.tables.definition import TableDefinition, read_definition
 from isotone.tables.description import table_names
 from isotone.tables.jobs import check_number, run_async, wait_for
 from isotone.tables.pace import Pace

@@ -37,18 +37,17 @@ from isotone.moving.comparing import TableDifference, compare_table
 from isotone.moving.endpoints import opened
 from isotone.moving.following import Follower, StreamPosition, note_position
 from isotone.moving.table_making import (
-    TableDefinition,
     TablePlan,
     apply_settings,
     check_same_keys,
     make_table,
     plan_table,
-    read_definition,
 )
 from isotone.moving.target_checks import check_written_items, same_table
 from isotone.output_paths import check_outputs
 from isotone.prices import US_EAST_1
 from isotone.tables.batches import BatchWriter, put
+from isotone.tables.definition import TableDefinition, read_definition
 from isotone.tables.description import table_names
 from isotone.tables.job_state import JobState, address_text, state_output
 from isotone.tables.jobs import check_number, run_async, silent, state_of, wait_for

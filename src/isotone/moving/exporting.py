@@ -39,9 +39,9 @@ from isotone.moving.file_names import (
 from isotone.moving.line_files import csv_header, encoder_of, fits_cell
 from isotone.moving.output_files import BESIDE, FileOutput, FolderOutput, Output, sum_of
 from isotone.moving.parquet_files import ParquetOutput, schema_of
-from isotone.moving.table_making import TableDefinition, read_definition
 from isotone.moving.target_checks import same_table
 from isotone.output_paths import STANDARD, OutputPath, check_outputs, write_whole
+from isotone.tables.definition import TableDefinition, read_definition
 from isotone.tables.job_state import JobState, address_text, file_text, state_output
 from isotone.tables.jobs import Reporter, check_number, run_async, silent, state_of
 from isotone.tables.pace import Pace, Stopped

@@ -36,15 +36,11 @@ from isotone.errors import (
     UsageError,
 )
 from isotone.moving.item_identity import key_text
-from isotone.moving.table_making import (
-    TableDefinition,
-    read_definition,
-    stream_request,
-    wait_until_active,
-)
+from isotone.moving.table_making import stream_request, wait_until_active
 from isotone.moving.target_checks import KEPT_KEYS
 from isotone.tables.batch_reads import read_items
 from isotone.tables.batches import BatchEntry, BatchWriter, delete, put
+from isotone.tables.definition import TableDefinition, read_definition
 from isotone.tables.pace import Pace, Stopped
 from isotone.tables.progress import Meter
 from isotone.values.json import with_empty_maps

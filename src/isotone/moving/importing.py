@@ -33,17 +33,16 @@ from isotone.moving.file_names import Place, table_file
 from isotone.moving.input_files import Input, InputRow, check_place, open_input
 from isotone.moving.row_checks import RowChecks
 from isotone.moving.table_making import (
-    TableDefinition,
     TablePlan,
     apply_settings,
     make_table,
     plan_table,
-    read_definition,
     wait_until_active,
 )
 from isotone.moving.target_checks import KEPT_KEYS, check_written_items, same_table
 from isotone.output_paths import STANDARD, OutputPath, check_outputs
 from isotone.tables.batches import BatchEntry, BatchWriter, delete, put
+from isotone.tables.definition import TableDefinition, read_definition
 from isotone.tables.description import KeyDescription, KeyElement, description_of
 from isotone.tables.job_state import JobState, address_text, file_text, state_output
 from isotone.tables.jobs import Reporter, check_number, run_async, silent, state_of

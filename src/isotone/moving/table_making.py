@@ -12,122 +12,21 @@ stream should not see the copied items as changes.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import msgspec
-
 from isotone.backends.capabilities import Capabilities
-from isotone.backends.interface import Backend, Response
+from isotone.backends.interface import Backend
 from isotone.errors import (
-    AccessDeniedException,
     ApiError,
-    ResourceNotFoundException,
-    Unsupported,
     UsageError,
 )
-from isotone.tables.description import TableDescription, description_of, expiry_of
+from isotone.tables.definition import SUBJECT_OF, TableDefinition, read_definition
+from isotone.tables.description import TableDescription, description_of
 from isotone.tables.pace import Stopped
 
 _MAX_WAIT: Final = 600.0  # seconds to wait until a table is active
-
-# Errors of an engine that does not know an action or a parameter.
-_NOT_KNOWN: Final = ("UnknownOperationException", "ValidationException")
-_NO_POLICY: Final = "PolicyNotFoundException"
-
-
-class TableDefinition(msgspec.Struct, frozen=True):
-    """Everything about a table except its items: the answers of DescribeTable and of other actions.
-
-    `denied` are the actions that the credentials do not allow, so their part of the definition is unknown.
-    """
-
-    description: dict[str, Any]
-    expiry: str | None = None
-    tags: tuple[tuple[str, str], ...] = ()
-    has_recovery: bool = False
-    has_policy: bool = False
-    kinesis_streams: tuple[str, ...] = ()
-    denied: tuple[str, ...] = ()
-
-    @property
-    def table(self) -> TableDescription:
-        """The parsed answer of DescribeTable."""
-        return description_of(self.description)
-
-    @property
-    def name(self) -> str:
-        """The table's name."""
-        return self.table.name
-
-
-def read_definition(backend: Backend, name: str) -> TableDefinition | None:
-    """Read the definition of a table; None if it does not exist. Features that the engine lacks count as absent."""
-    try:
-        description = backend.execute("DescribeTable", {"TableName": name})["Table"]
-    except ResourceNotFoundException:
-        return None
-    denied: list[str] = []
-    expiry = _asked(backend, "DescribeTimeToLive", {"TableName": name}, denied)
-    recovery = _asked(backend, "DescribeContinuousBackups", {"TableName": name}, denied)
-    backups: Mapping[str, Any] = recovery.get("ContinuousBackupsDescription") or {}
-    in_time: Mapping[str, Any] = backups.get("PointInTimeRecoveryDescription") or {}
-    arn = description.get("TableArn")
-    policy = _asked(backend, "GetResourcePolicy", {"ResourceArn": arn}, denied) if arn else {}
-    kinesis = _asked(backend, "DescribeKinesisStreamingDestination", {"TableName": name}, denied)
-    return TableDefinition(
-        description,
-        expiry_of(expiry),
-        tuple(sorted(_tags(backend, arn, denied))),
-        in_time.get("PointInTimeRecoveryStatus") == "ENABLED",
-        bool(policy.get("Policy")),
-        tuple(
-            each["StreamArn"]
-            for each in kinesis.get("KinesisDataStreamDestinations") or ()
-            if each.get("DestinationStatus") in _DELIVERING
-        ),
-        tuple(denied),
-    )
-
-
-_DELIVERING: Final = ("ACTIVE", "ENABLING", "UPDATING")
-_SUBJECT_OF: Final = {
-    "DescribeTimeToLive": "expiry",
-    "DescribeContinuousBackups": "point-in-time recovery",
-    "ListTagsOfResource": "tags",
-    "GetResourcePolicy": "a resource policy",
-    "DescribeKinesisStreamingDestination": "Kinesis streams",
-}
-
-
-def _tags(backend: Backend, arn: str | None, denied: list[str]) -> Iterator[tuple[str, str]]:
-    request: dict[str, Any] = {"ResourceArn": arn}
-    while arn:
-        answer = _asked(backend, "ListTagsOfResource", request, denied)
-        for tag in answer.get("Tags") or ():
-            if not tag["Key"].startswith("aws:"):  # the service's own tags
-                yield tag["Key"], tag["Value"]
-        if not answer.get("NextToken"):
-            return
-        request = {**request, "NextToken": answer["NextToken"]}
-
-
-def _asked(
-    backend: Backend, operation: str, request: dict[str, Any], denied: list[str]
-) -> Response:
-    """The answer of a read that some engines lack; empty if this engine lacks or denies it."""
-    try:
-        return backend.execute(operation, request)
-    except Unsupported:
-        return {}
-    except AccessDeniedException:
-        denied.append(operation)
-        return {}
-    except ApiError as error:
-        if error.code in (*_NOT_KNOWN, _NO_POLICY):
-            return {}
-        raise
 
 
 # Planning
@@ -179,9 +78,7 @@ def plan_table(
         if indexes:
             request[member] = indexes
     request["AttributeDefinitions"] = _used_attributes(described, request)
-    missing += [
-        f"{_SUBJECT_OF[each]}: {each} is denied on the source" for each in definition.denied
-    ]
+    missing += [f"{SUBJECT_OF[each]}: {each} is denied on the source" for each in definition.denied]
     if definition.has_recovery:
         missing.append("point-in-time recovery: enable it on the target yourself")
     if definition.has_policy:
@@ -367,7 +264,7 @@ def setting_differences(source: TableDefinition, target: TableDefinition) -> lis
     """The differences of two tables that only operators notice: stream, tags."""
     sides = (("source", source), ("target", target))
     found = [
-        f"{_SUBJECT_OF[action]} of the {side}: not known ({action} is denied)"
+        f"{SUBJECT_OF[action]} of the {side}: not known ({action} is denied)"
         for side, definition in sides
         for action in definition.denied
     ]

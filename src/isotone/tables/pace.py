@@ -137,7 +137,7 @@ class Pace:
         """How many items of `units_each` a request may have to cost at most one second of the budget."""
         if self.budget is None or units_each <= 0:
             return most
-        return max(1, min(most, int(self.budget / shared_by / units_each)))
+        return max(1, int(min(most, self.budget / shared_by / units_each)))
 
     def _measure(self, units: float, now: float) -> None:
         if now - self._recent_since > _WINDOW:

@@ -19,8 +19,8 @@ from isotone.backends.embedded import Database
 from isotone.errors import UsageError
 from isotone.moving import KeyDifference, Progress, Stopped
 from isotone.moving.ordered_comparing import OrderedItem, ordered_differences
-from isotone.moving.table_making import TableDefinition
 from isotone.tables.batches import BatchWriter, put
+from isotone.tables.definition import TableDefinition
 from isotone.tables.description import read_description
 from isotone.tables.pace import Pace
 from isotone.tables.progress import Meter

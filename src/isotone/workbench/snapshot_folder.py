@@ -28,7 +28,7 @@ from typing import BinaryIO, Final
 import msgspec
 
 from isotone.errors import InProgress, UsageError
-from isotone.moving.table_making import TableDefinition
+from isotone.tables.definition import TableDefinition
 from isotone.tables.job_state import locked
 
 _FORM: Final = 1

@@ -17,8 +17,8 @@ from isotone.backends import embedded
 from isotone.backends.interface import Backend
 from isotone.errors import UsageError
 from isotone.moving import Progress, Stopped
-from isotone.moving.table_making import TableDefinition, read_definition
 from isotone.tables.batches import BatchWriter, put
+from isotone.tables.definition import TableDefinition, read_definition
 from isotone.tables.description import read_description, table_names
 from isotone.tables.pace import Pace
 from isotone.tables.progress import Meter

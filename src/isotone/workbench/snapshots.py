@@ -20,14 +20,8 @@ from isotone.backends.capabilities import Capabilities
 from isotone.backends.embedded import Database
 from isotone.errors import IsotoneError, UsageError
 from isotone.moving import KeyDifference
-from isotone.moving.table_making import (
-    TableDefinition,
-    apply_settings,
-    differences,
-    make_table,
-    plan_table,
-    read_definition,
-)
+from isotone.moving.table_making import apply_settings, differences, make_table, plan_table
+from isotone.tables.definition import TableDefinition, read_definition
 from isotone.tables.description import table_names
 from isotone.tables.job_state import address_text
 from isotone.tables.jobs import Job

@@ -1,0 +1,205 @@
+"""Terraform's files that people wrote: variables, locals, functions, policies; and wrong ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.schema.test_round_trips import made
+
+from isotone.errors import UsageError
+from isotone.schema.deployable import DeployableTable
+from isotone.schema.formats import read_file
+from isotone.schema.terraform import read
+
+HEAD = """\
+variable "stage" {
+  type    = string
+  default = "dev"
+}
+variable "owner" {}
+variable "names" { default = ["a", "b"] }
+locals {
+  prefix = "shop-${var.stage}"
+  tags   = { team = "shop", stage = var.stage }
+  loop   = local.loop
+  deep   = { list = [{ name = "n1" }] }
+}
+"""
+
+
+def table(more: str, name: str = '"orders"', **parameters: str) -> DeployableTable:
+    (found,) = read(HEAD + resource(more, name), "t.tf", parameters).tables
+    return found
+
+
+def resource(more: str, name: str = '"orders"') -> str:
+    return f"""
+resource "aws_dynamodb_table" "orders" {{
+  name         = {name}
+  billing_mode = "PAY_PER_REQUEST"
+  hash_key     = "id"
+  attribute {{
+    name = "id"
+    type = "S"
+  }}
+  {more}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("var.stage", "dev"),
+        ('"${var.stage}"', "dev"),
+        ('"${local.prefix}-orders"', "shop-dev-orders"),
+        ('"a-${var.names[1]}"', "a-b"),
+        ("local.tags.team", "shop"),
+        ('local.tags["team"]', "shop"),
+        ("local.deep.list[0].name", "n1"),
+        ("(var.stage)", "dev"),
+        ('upper("${var.stage}x")', "DEVX"),
+        ('join("-", concat(var.names, ["c"]))', "a-b-c"),
+        ('"$${literal}"', "${literal}"),
+        ('"q\\"\\u00e4"', 'q"ä'),
+        ('"${"in}ner"}"', "in}ner"),
+        ('var.stage == "dev" ? "a" : "b"', "a"),
+        ('var.stage != "dev" ? "a" : (true ? "x:y" : "z")', "x:y"),
+        ('false ? "a" : upper(var.stage) == "DEV" ? "b?" : "c"', "b?"),
+        ('"\\ud800"', "\ufffd"),
+        ("tostring(true)", "true"),
+    ],
+)
+def test_expressions_are_resolved_by_the_file(name: str, expected: str) -> None:
+    assert table("", name).name == expected
+
+
+def test_variables_are_given_from_outside() -> None:
+    assert table("", '"${var.owner}-${local.prefix}"', owner="${x}", stage="prod").name == (
+        "${x}-shop-prod"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("var.owner", "name refers to var.owner, which has no default; give it: --parameter owner=VALUE"),
+        ("var.nope", "name refers to var.nope, which has no default; give it: --parameter nope=VALUE"),
+        ("local.nope", 'name is "local.nope", which is not known here; write its value there'),
+        ("aws_kms_key.a.arn", 'name is "aws_kms_key.a.arn", which is not known here; write its value there'),
+        ("var.names[7]", "name is \"var.names[7]\", and there is no '7'"),
+        ("local.loop", "name refers to itself, through variables or locals"),
+        ('replace("a", "b", "c")', "name calls replace(), which is not computed; write its value there"),
+        ("lower()", 'name calls lower() with arguments that it does not take: ""'),
+        ('var.stage ? "a" : "b"', 'name depends on "var.stage", which is not true or false'),
+        ('var.stage == "dev" && true ? "a" : "b"', 'name is "\\"dev\\" && true", which is not known here; write its value there'),
+        ('"a-${var.names}"', 'name has something else than a text in "a-${var.names}"'),
+        ('"%{ if true }a%{ endif }"', 'name has a directive, which is not computed: "%{ if true }a%{ endif }"'),
+        ('["a"]', 'name must be a text, not ["\\"a\\""]'),
+    ],
+)  # fmt: skip
+def test_what_a_file_does_not_say_is_named_with_its_place(name: str, error: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        table("", name)
+    assert str(caught.value) == f"t.tf: aws_dynamodb_table.orders.{error}"
+
+
+def test_settings_of_a_table_are_read() -> None:
+    found = table(
+        """
+  range_key                   = null
+  stream_enabled              = true
+  stream_view_type            = "OLD_IMAGE"
+  deletion_protection_enabled = true
+  tags                        = merge(local.tags, { "a:b" = "c" })
+
+  attribute {
+    name = "at"
+    type = "N"
+  }
+  ttl {
+    attribute_name = "expires"
+    enabled        = true
+  }
+  point_in_time_recovery { enabled = true }
+  server_side_encryption { enabled = false }
+  global_secondary_index {
+    name               = "by_at"
+    projection_type    = "INCLUDE"
+    non_key_attributes = ["total"]
+    key_schema {
+      attribute_name = "id"
+      key_type       = "HASH"
+    }
+    key_schema {
+      attribute_name = "at"
+      key_type       = "RANGE"
+    }
+  }
+  lifecycle { prevent_destroy = true }
+"""
+    )
+    assert (found.expiry, found.recovery_days) == ("expires", 35)
+    assert "SSESpecification" not in found.request
+    assert [tag["Key"] for tag in found.request["Tags"]] == ["a:b", "stage", "team"]
+    (index,) = made(found).table.indexes
+    assert (index.key.names, index.projection) == (("id", "at"), ("total",))
+
+
+def test_a_policy_belongs_to_its_table() -> None:
+    policy = """
+resource "aws_dynamodb_resource_policy" "orders" {
+  resource_arn = aws_dynamodb_table.orders.arn
+  policy       = jsonencode({ Version = "2012-10-17", Statement = [] })
+}
+resource "aws_dynamodb_resource_policy" "other" {
+  resource_arn = aws_dynamodb_table.other.arn
+  policy       = "{}"
+}
+resource "aws_sqs_queue" "queue" {}
+module "vpc" { source = "x" }
+"""
+    found = read(HEAD + resource("") + policy, "t.tf", {})
+    assert found.tables[0].request["ResourcePolicy"] == '{"Version":"2012-10-17","Statement":[]}'
+    assert found.notes == ["t.tf: not read: 3 other resources"]
+
+
+def test_what_is_not_read_is_said() -> None:
+    found = read(resource("replica { region_name = var.region }\n  count = 2"), "t.tf", {})
+    assert found.notes == [
+        "t.tf: aws_dynamodb_table.orders.replica is not read",
+        "t.tf: aws_dynamodb_table.orders.count is not read",
+    ]
+
+
+def test_a_folder_is_read_as_one_configuration(tmp_path: Path) -> None:
+    (tmp_path / "variables.tf").write_text('variable "name" { default = "orders" }', "utf-8")
+    (tmp_path / "tables.tf").write_text(resource("", "var.name"), "utf-8")
+    (tmp_path / "notes.txt").write_text("not Terraform", "utf-8")
+    assert [each.name for each in read_file(str(tmp_path), {}).tables] == ["orders"]
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("resource {{{", "t.tf is not valid Terraform: "),
+        ("a = = 1", "t.tf is not valid Terraform: "),
+        ('resource "aws_dynamodb_table" "a" {}', "t.tf: aws_dynamodb_table.a lacks name"),
+        (resource('dynamic "attribute" {\n for_each = []\n content {}\n }'), "t.tf: aws_dynamodb_table.orders has a dynamic block"),
+        (resource("").replace('hash_key     = "id"', ""), "t.tf: aws_dynamodb_table.orders lacks the hash_key of orders"),
+        (resource("tags = [1]"), "t.tf: aws_dynamodb_table.orders has tags that are no map"),
+        (resource("attribute = 5"), "t.tf: aws_dynamodb_table.orders.attribute must be a list, not 5"),
+        ('resource "aws_dynamodb_table" "a" "b" {}', "t.tf: aws_dynamodb_table.a lacks name"),
+        ("variable = 5", ""),
+        ("resource = [1]", ""),
+        ('resource "aws_dynamodb_table" { name = 1 }', ""),
+    ],
+)  # fmt: skip
+def test_wrong_files_are_refused_in_a_sentence(text: str, error: str) -> None:
+    if not error:
+        assert read(text, "t.tf", {}).tables == []
+        return
+    with pytest.raises(UsageError) as caught:
+        read(text, "t.tf", {})
+    assert str(caught.value).startswith(error)
