@@ -10,6 +10,7 @@ import pytest
 
 import isotone
 from isotone.engine.engine import Engine
+from isotone.errors import TakesLong
 
 TABLE = {
     "TableName": "tab",
@@ -127,3 +128,17 @@ def test_an_optimistic_read_reads_again_only_if_another_has_committed(
     calls.clear()
     one.engine.read_optimistically(read, False)
     assert calls == [False]
+
+
+def test_a_read_that_another_thread_has_to_execute_is_not_tried_twice(
+    pair: tuple[isotone.Database, isotone.Database],
+) -> None:
+    engine, attempts = pair[0].engine, []
+
+    def read(_: Engine, request: str) -> None:
+        attempts.append(request)
+        raise TakesLong
+
+    with pytest.raises(TakesLong):
+        engine.read_optimistically(read, "long")
+    assert attempts == ["long"]

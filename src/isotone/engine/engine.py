@@ -36,6 +36,7 @@ from isotone.errors import (
     IsotoneError,
     StorageBusy,
     StorageCorrupt,
+    TakesLong,
     ValidationException,
 )
 from isotone.storage.interface import NoSuchTree, OrderedStore
@@ -227,6 +228,8 @@ class Engine:
                         found = read(engine, request)
                         if engine.store.is_current():
                             return found
+                except TakesLong:
+                    raise  # another thread executes the request, whatever it would read here
                 except IsotoneError:
                     pass  # perhaps only because the catalog is outdated; otherwise it is raised again
             with engine.reading:

@@ -1,4 +1,4 @@
-"""A distributed lock: an owner, a renewed lease, a fencing token; raises `Locked` and `LeaseLost`.
+"""A distributed lock: an owner, `held(every=…)` renews its lease, a fencing token; raises `Locked` and `LeaseLost`.
 
     lock = Lock(store, "nightly-report")
     with lock:                          # async with, over an AsyncStore

@@ -1,5 +1,5 @@
 # ruff: noqa: A002 - arguments have the names that redis-py gives them
-"""Sorted sets: members with scores, always in the order of the scores, with the commands of Redis.
+"""Sorted sets: members with scores, in the order of scores, and the commands of Redis (zadd, zpopmin, zrangestore …).
 
     trending = SortedSet(store, "trending:2013-04-19")
     trending.create_table()

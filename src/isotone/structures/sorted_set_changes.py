@@ -1,4 +1,4 @@
-"""Changes of a sorted set: scores are set, added to and removed, members are popped, and the set expires.
+"""Changes of a sorted set, for `sorted_set`: scores are set, added to, removed and popped, and the set expires.
 
 A change reads members, decides their new scores, and writes them on the condition that the members are unchanged;
 otherwise it starts again. So no increment is lost, and no member is popped twice. Up to a hundred members change in one
