@@ -655,6 +655,14 @@ OF_TABLES: Final[tuple[Known, ...]] = (
         rf"{_VALID}{_INVALID}(Only one|One) of GlobalSecondaryIndexUpdate\..*",
         r'^UpdateTable .*"OnDemandThroughput"',
     ),
+    Known(
+        _UNDECIDED
+        + "A new index with a broken key, and an update of a vector index with two actions: which is told first.",
+        API + "API_UpdateTable.html",
+        rf"{_VALID}{_INVALID}Only one vector index action is allowed .*",
+        rf"{_VALID}(Invalid KeySchema|{_INVALID}Some index key |ProjectionType ).*",
+        r"^UpdateTable .*VectorIndexUpdates",
+    ),
 )
 """Those of the actions on tables, tags, expiry and streams."""
 
