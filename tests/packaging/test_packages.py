@@ -16,7 +16,18 @@ import isotone
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "isotone"
 BESIDE = {"pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "PKG-INFO", ".gitignore"}
-EXTRAS = {"aioboto3", "azure", "boto3", "otel", "parquet", "plots", "sqlalchemy", "vectors", "zstd"}
+EXTRAS = {
+    "aioboto3",
+    "azure",
+    "boto3",
+    "otel",
+    "parquet",
+    "plots",
+    "schema",
+    "sqlalchemy",
+    "vectors",
+    "zstd",
+}
 
 
 def build(tree: Path, into: Path, kind: str) -> Path:
