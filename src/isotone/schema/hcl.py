@@ -78,8 +78,9 @@ _ESCAPES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\
 
 
 def _quoted(text: str) -> str:
-    plain = text.replace("${", "$${").replace("%{", "%%{")
-    return '"' + "".join(map(_escaped, plain)) + '"'
+    """A text in quotes. python-hcl2 reads the escape `$${` only where a bracket closes it, so its bracket is escaped."""
+    escaped = "".join(map(_escaped, text))
+    return '"' + escaped.replace("${", "$\\u007b").replace("%{", "%\\u007b") + '"'
 
 
 def _escaped(character: str) -> str:
