@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
-from tests.schema.tables import ALL_FEATURES
+from tests.schema.tables import ALL_FEATURES, SIMPLE
 from tests.schema.test_workbench_models import FILES
 
 import isotone
 from isotone.errors import ApiError, UsageError
 from isotone.schema.deployable import make
 from isotone.schema.formats import FORMATS, written
+from isotone.schema.yaml_text import parsed_yaml
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
@@ -28,9 +29,31 @@ ANYTHING = st.recursive(
     ),
     max_leaves=5,
 )  # fmt: skip
+GLOBAL_TABLE = json.dumps(
+    {
+        "Globals": {"SimpleTable": {"SSESpecification": {"SSEEnabled": True}}},
+        "Resources": {
+            "Orders": {
+                "Type": "AWS::DynamoDB::GlobalTable",
+                "Properties": {
+                    "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+                    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+                    "BillingMode": "PAY_PER_REQUEST",
+                    "WriteOnDemandThroughputSettings": {"MaxWriteRequestUnits": 5},
+                    "Replicas": [{"Region": "eu-west-1", "Tags": [{"Key": "a", "Value": "b"}]}],
+                },
+            },
+            "Users": {"Type": "AWS::Serverless::SimpleTable", "Properties": {"Tags": {"a": "b"}}},
+        },
+    }
+)
 JSON_FILES = {
     "create-table": [written(ALL_FEATURES, FORMATS["create-table"])[0]],
-    "cloudformation-json": [written(ALL_FEATURES, FORMATS["cloudformation-json"])[0]],
+    "cloudformation-json": [
+        written(ALL_FEATURES, FORMATS["cloudformation-json"])[0],
+        json.dumps(parsed_yaml(written([SIMPLE], FORMATS["sam"])[0], "file")),
+        GLOBAL_TABLE,
+    ],
     "nosql-workbench": [path.read_text(encoding="utf-8") for path in FILES],
 }
 

@@ -245,8 +245,8 @@ def _sam_defaults(template: Mapping[str, DocumentValue]) -> dict[str, DocumentVa
 def _simple_table(
     name: str, given: DocumentValue, unread: list[str], defaults: Mapping[str, DocumentValue]
 ) -> DeployableTable:
-    for_all = {member: each.given for member, each in defaults.items()}
-    merged = given.with_value({**for_all, **(given.value or {})})
+    members = {**defaults, **given.members()}
+    merged = given.with_value({member: each.given for member, each in members.items()})
     found = taken(merged, ObjectShape({}, _SIMPLE), unread)
     key = found.pop("PrimaryKey", {"Name": "id", "Type": "String"})
     types = {title: code for code, title in _TYPES.items()}
