@@ -36,6 +36,7 @@ ONLY_PARSED = {
     "shell",
     "user",
     "rewrite",
+    "seed",
     "simulate",
     "verify",
     "worker",

@@ -14,9 +14,12 @@ from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.fields import Attr, computed, created, expires, field, updated, version
 from isotone.model.declaring.keys import Index, Key, desc, in_order, raw, since_epoch, written
 from isotone.model.declaring.table import Binary, Global, Local, Number, Table
+from isotone.model.declaring.vectors import VectorAttr
 from isotone.model.declaring.wire_types import (
+    choices,
     is_optional,
     plain_type,
+    present_type,
     resolve_alias,
     type_text,
     wire_type,
@@ -37,6 +40,7 @@ from isotone.model.engine_needs import EngineWarning, gaps_of, index_features
 from isotone.model.entity import Entity, upgrade
 from isotone.model.finding_kinds import FINDING_KINDS
 from isotone.model.inspection import ItemFinding, entity_of_item
+from isotone.model.key_records import is_record as is_key_record
 from isotone.model.operation import Awaits, Composes, Host, M_co, Waits, iteration, operation
 from isotone.model.reading.access_patterns import Pattern
 from isotone.model.reading.cost import Stats, waste_of
@@ -111,12 +115,14 @@ __all__ = [
     "Throughput",
     "Transaction",
     "Traversal",
+    "VectorAttr",
     "VectorPattern",
     "Verification",
     "Waits",
     "aconnect",
     "all_of",
     "capabilities_of",
+    "choices",
     "computed",
     "connect",
     "create_item",
@@ -133,6 +139,7 @@ __all__ = [
     "gaps_of",
     "in_order",
     "index_features",
+    "is_key_record",
     "is_optional",
     "is_transient",
     "item_after",
@@ -144,6 +151,7 @@ __all__ = [
     "operation",
     "ordered_number",
     "plain_type",
+    "present_type",
     "queries_for",
     "raw",
     "repair_item",
