@@ -125,7 +125,7 @@ class Note(Entity, table=shop):
     [
         (["--items", "Custmer=3"], "there is no entity 'Custmer'; there are Customer, Order"),
         (["--items", "Customer"], "'Customer' is not ENTITY=N, such as Customer=1000"),
-        (["--items", "Customer=many"], "'many' is not a number of items, such as 1000"),
+        (["--items", "Customer=many"], "'many' is not a number; write 2500, 10k or 10M"),
         (["--per", "Order"], "'Order' is not PARENT:CHILD=N..M, such as Customer:Order=3..40"),
         (["--per", "Customer:Order=9..3"], "'9..3' is not a number of items"),
         (["--per", "Order:Customer=9"], "Customer belongs to no other entity, not to Order"),

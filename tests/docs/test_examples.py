@@ -37,6 +37,7 @@ ONLY_PARSED = {
     "user",
     "rewrite",
     "seed",
+    "design",
     "simulate",
     "verify",
     "worker",

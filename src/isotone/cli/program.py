@@ -95,6 +95,9 @@ COMMANDS: Final = {
     ),
     "rewrite": CommandEntry("rewriting", "bring items to what a program writes now", failure=2),
     "seed": CommandEntry("seeding", "fill tables with sample data of a model", failure=2),
+    "design": CommandEntry(
+        "designing", "show what each access pattern of a model costs a month", failure=2
+    ),
     "simulate": CommandEntry("simulating", "forecast load, hot keys and cost of a workload"),
     "copy": CommandEntry(
         "copying", "copy tables from one engine to another, also while they change"

@@ -16,6 +16,7 @@ from isotone.cli.database import ADDRESSES
 from isotone.cli.jobs import add_result_arguments, add_state_arguments, interrupted
 from isotone.cli.program import Command
 from isotone.cli.progress import ProgressOutput, progress_output
+from isotone.cli.simulating import number
 from isotone.design import (
     UNTIL,
     SampleData,
@@ -43,13 +44,13 @@ class _Saved(msgspec.Struct):
 def add_sample_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that say what is in a sample."""
     add = parser.add_argument
-    items = "how many items of an entity, such as Customer=1000; repeat it for more (default 100)"
+    items = "how many items of an entity, such as Customer=1000 or 10k; repeat it for more (default 100)"
     add(
         "--items",
         metavar="ENTITY=N",
         action="append",
         default=[],
-        type=_pair_of(_count),
+        type=_pair_of(number),
         help=items,
     )
     per = "how many children each parent has, such as Customer:Order=3..40; ,zipf for few with many (default 1..10)"
@@ -94,13 +95,6 @@ def _pair_of(value_of: Callable[[str], Any]) -> Callable[[str], tuple[str, Any]]
         return name, value_of(value)
 
     return pair
-
-
-def _count(text: str) -> int:
-    digits = text.replace("_", "").replace(",", "")
-    if not (digits.isascii() and digits.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of items, such as 1000")
-    return int(digits)
 
 
 def _exponent(text: str) -> float:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from isotone.design.sample_plan import UNTIL, SampleData, SampleRequest, Several
 from isotone.design.seeding import Seeded, SeedProgress, seed, write_sample
+from isotone.design.sheet import PatternSheet, SheetPlace, SheetRow, sheet_of
 
 __all__ = [
     "UNTIL",
+    "PatternSheet",
     "SampleData",
     "SampleRequest",
     "SeedProgress",
     "Seeded",
     "Several",
+    "SheetPlace",
+    "SheetRow",
     "seed",
+    "sheet_of",
     "write_sample",
 ]

@@ -75,3 +75,11 @@ def mixed(number: int) -> int:
 def scattered(number: int) -> int:
     """Another number of 32 bits for each number of 32 bits: neighbours are far apart."""
     return number * _ODD & 0xFFFF_FFFF
+
+
+def spread(start: int, number: int, end: int) -> int:
+    """Whole numbers from 0 to below `end`, one for each number, such that every few in a row are spread evenly.
+
+    Steps of the golden section never come near the ones before.
+    """
+    return (start + number * _STEP & _MASK) * end >> 64

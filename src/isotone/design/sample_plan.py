@@ -10,14 +10,14 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from math import prod
 from typing import Any, Final, NamedTuple, Self
 
 from isotone.advisor.simulation.workload import Ranks
-from isotone.design.chance import Chance
+from isotone.design.chance import Chance, spread
 from isotone.design.relations import EntityRelations, Reference, relations_of
 from isotone.design.sample_texts import SampleTexts
 from isotone.design.sample_values import (
@@ -33,8 +33,10 @@ from isotone.model import Attr, Entity, EntitySchema, Table
 UNTIL: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """The time at which a sample ends, unless another is given: the same on every day, so that the items are the same."""
 
-_ROOTS: Final = 100
-_GROUPS: Final = 20
+ROOTS: Final = 100
+"""Items of an entity that belongs to no other, unless their number is given."""
+GROUPS: Final = 20
+"""Partitions of such an entity, if several of its items share one."""
 _YEAR: Final = timedelta(days=365)
 _MOST: Final = 1 << 32  # items of one entity: texts differ in 32 bits
 _CHECKED: Final = 500  # keys of each entity that are compared
@@ -62,9 +64,9 @@ class Several(NamedTuple):
         return cls(int(found[1]), int(found[2] or found[1]), skew)
 
     def of_parent(self, number: int, chance: Chance) -> int:
-        """The number of children of one parent."""
+        """The number of children of one parent; parents in a row have evenly spread numbers, so few tell the average."""
         if not self.skew:
-            return chance.restart(number).between(self.low, self.high)
+            return self.low + spread(chance.restart(0).bits(), number, self.high - self.low + 1)
         return self.low + int((self.high - self.low) / (number + 1) ** self.skew)
 
 
@@ -79,11 +81,22 @@ class SampleRequest:
     """
 
     items: Mapping[str, int] = field(default_factory=dict)
+    roots: int = ROOTS
+    groups: int = GROUPS
     per: Mapping[tuple[str, str], Several] = field(default_factory=dict)
     popularity: Mapping[str, float] = field(default_factory=dict)
     seed: int = 0
     until: datetime = UNTIL
     faker: str | None = None
+
+    def divided(self, by: int) -> SampleRequest:
+        """A smaller sample: fewer items, with as many children for each parent."""
+        return replace(
+            self,
+            items={name: -(-count // by) for name, count in self.items.items()},
+            roots=-(-self.roots // by),
+            groups=-(-self.groups // by),
+        )
 
 
 class EntitySample:
@@ -196,12 +209,14 @@ class EntitySample:
         if total is not None and not 0 <= total < _MOST:
             raise UsageError(f"{name}={total}: give a number from 0 to {_MOST - 1}")
         if self.owner is None and not self.group_fields:
-            count = min(_ROOTS, self._siblings) if total is None else self._within(total, "there")
+            count = (
+                min(asked.roots, self._siblings) if total is None else self._within(total, "there")
+            )
             return array("Q", (0, count))
         chance = Chance(asked.seed, name, "count")
         starts = array("Q", (0,))
-        groups = self._of_group.capacity or _GROUPS
-        for number in range(min(groups, _GROUPS) if self.owner is None else self.owner.count):
+        groups = self._of_group.capacity or asked.groups
+        for number in range(min(groups, asked.groups) if self.owner is None else self.owner.count):
             starts.append(starts[-1] + self._of_parent(number, several, total, chance))
         if self.owner is None and total is not None:
             return self._filled(total, several, chance)
