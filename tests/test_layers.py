@@ -95,7 +95,7 @@ ALLOWED = {
         "tables",
     },
     # Sample data, sheets and plans of models: it explains and forecasts, and writes what the model says.
-    "design": FLOOR | {"advisor", "codec", "model", "prices", "tables"},
+    "design": FLOOR | {"advisor", "backends", "codec", "model", "prices", "tables"},
     # The pages of the server, for any backend; the server itself knows no page.
     "workbench": FLOOR
     | {"advisor", "backends", "inference", "model", "moving", "server", "tables"},

@@ -1,4 +1,4 @@
-"""`isotone design`: prints the sheet of a module's access patterns."""
+"""`isotone design` and `isotone apply`: the sheet of a module, and the plan that changes live tables."""
 
 from __future__ import annotations
 
@@ -82,3 +82,90 @@ def test_a_wrong_option_is_one_line(site: str, isotone: Run, words: list[str], e
     assert (code, out) == (2, "")
     assert error in err
     assert err.count("\n") == 1
+
+
+CHANGED = (
+    MODULE.replace("field(max=999)", "field(max=99_999)")
+    .replace('Table("shop")', 'Table("shop", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})')
+    .replace("import Attr,", "import Global, Index, Attr,")
+    + """    by_number = Index("GSI1", "ORDERS").sort(number)
+"""
+)
+
+
+@pytest.fixture
+def live(site: str, isotone: Run) -> str:
+    """A module whose tables are in shop.db as another version of it made them."""
+    assert isotone("seed", site, "shop.db", "--items", "Customer=5").code == 0
+    sys.modules.pop(site)
+    Path(f"{site}.py").write_text(CHANGED)
+    return site
+
+
+def test_a_plan_is_printed_and_applied(live: str, isotone: Run) -> None:
+    planned = isotone("design", live, "--against", "shop.db")
+    assert (planned.code, planned.err) == (1, "")
+    lines = planned.out.splitlines()
+    assert [line.split()[0] for line in lines[2:4]] == ["add", "rewrite"]
+    assert lines[-1].startswith("in all: 0.00 USD on demand in us-east-1, about ")
+    trial = isotone("apply", live, "shop.db", "--dry-run")
+    assert (trial.code, trial.out) == (1, planned.out)
+    assert isotone("design", live, "--against", "shop.db").out == planned.out  # nothing was written
+    done = isotone("apply", live, "shop.db", "--yes", "--undo-log", "shop.undo")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "done: add index GSI1 (shop)\ndone: rewrite Order (shop)\n"
+    assert Path("shop.undo").stat().st_size
+    assert isotone("verify", live, "shop.db").code == 0
+    again = isotone("apply", live, "shop.db")
+    assert (again.code, again.out) == (0, "the tables are as declared\n")
+    assert isotone("design", live, "--against", "shop.db").code == 0
+
+
+def test_a_plan_as_json(live: str, isotone: Run) -> None:
+    document = json.loads(isotone("design", live, "--against", "shop.db", "--sheet", "json").out)
+    assert [step["kind"] for step in document["steps"]] == ["add index", "rewrite"]
+    result = json.loads(isotone("apply", live, "shop.db", "--yes", "--json").out)
+    assert result == {"done": ["add index GSI1 (shop)", "rewrite Order (shop)"], "left": []}
+
+
+def test_apply_asks(live: str, isotone: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, _, err = isotone("apply", live, "shop.db")
+    assert code == 2
+    assert "give --yes to do 2 of 2 steps in shop.db without confirmation; --dry-run only" in err
+    answers = io.StringIO("n\ny\n")
+    monkeypatch.setattr(answers, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", answers)
+    refused = isotone("apply", live, "shop.db")
+    assert refused.code == 2
+    assert "nothing was written" in refused.err
+    assert "rewrite Order" in refused.out
+    assert isotone("apply", live, "shop.db").code == 0
+
+
+def test_an_index_is_dropped_only_if_told(live: str, isotone: Run) -> None:
+    assert isotone("apply", live, "shop.db", "--yes").code == 0
+    sys.modules.pop(live)
+    Path(f"{live}.py").write_text(MODULE.replace("field(max=999)", "field(max=99_999)"))
+    left = isotone("apply", live, "shop.db", "--yes")
+    assert left.code == 1
+    assert "drop index GSI1" in left.out
+    assert "needs --drop-indexes" in left.out
+    done = isotone("apply", live, "shop.db", "--yes", "--drop-indexes")
+    assert (done.code, done.out) == (0, "done: drop index GSI1 (shop)\n")
+
+
+def test_tables_are_made_in_a_missing_file(site: str, isotone: Run) -> None:
+    trial = isotone("apply", site, "new.db", "--dry-run")
+    assert trial.code == 1
+    assert "create table" in trial.out
+    assert not Path("new.db").exists()
+    assert isotone("apply", site, "new.db", "--yes").out == "done: create table (shop)\n"
+    code, _, err = isotone("design", site, "--against", "nowhere.db")
+    assert code == 2
+    assert "there is no file nowhere.db" in err
+
+
+def test_a_plan_has_two_forms(site: str, isotone: Run) -> None:
+    code, _, err = isotone("design", site, "--against", "shop.db", "--sheet", "csv")
+    assert code == 2
+    assert "a plan is printed as text or json, not as csv" in err

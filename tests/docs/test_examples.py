@@ -38,6 +38,7 @@ ONLY_PARSED = {
     "rewrite",
     "seed",
     "design",
+    "apply",
     "simulate",
     "verify",
     "worker",

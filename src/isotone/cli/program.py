@@ -96,8 +96,9 @@ COMMANDS: Final = {
     "rewrite": CommandEntry("rewriting", "bring items to what a program writes now", failure=2),
     "seed": CommandEntry("seeding", "fill tables with sample data of a model", failure=2),
     "design": CommandEntry(
-        "designing", "show what each access pattern of a model costs a month", failure=2
+        "designing", "show what access patterns cost, or what a live table lacks", failure=2
     ),
+    "apply": CommandEntry("applying", "make live tables what a model declares", failure=2),
     "simulate": CommandEntry("simulating", "forecast load, hot keys and cost of a workload"),
     "copy": CommandEntry(
         "copying", "copy tables from one engine to another, also while they change"

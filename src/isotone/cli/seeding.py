@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from isotone.backends.addresses import file_of
 from isotone.cli import modules
 from isotone.cli.database import ADDRESSES
 from isotone.cli.jobs import add_result_arguments, add_state_arguments, interrupted
@@ -27,7 +28,8 @@ from isotone.design import (
     write_sample,
 )
 from isotone.errors import UsageError
-from isotone.tables.job_state import JobState, address_text
+from isotone.output_paths import check_outputs
+from isotone.tables.job_state import JobState, address_text, state_output
 from isotone.tables.jobs import state_of
 
 _ENTRY: Final = "seed"
@@ -141,6 +143,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    inputs = {"ADDRESS": file_of(arguments.address)}
+    check_outputs(state_output(arguments.state), inputs=inputs)
     sample = SampleData(modules.targets(arguments.module), request_of(arguments))
     options = json.dumps([arguments.items, arguments.per, arguments.popularity, arguments.faker])
     of = f"{options} {arguments.seed} {arguments.until.isoformat()}"
