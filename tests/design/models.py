@@ -191,3 +191,35 @@ class Configuration(Entity, table=days):
     text: Attr[str] = field()
 
     primary = Key("CONFIGURATION").sort("CONFIGURATION")
+
+
+desk = Table("desk")
+
+
+class Tenant(Entity, table=desk):
+    tenant: Attr[str] = field()
+
+    primary = Key("TENANT", tenant).sort("TENANT")
+
+
+class Member(Entity, table=desk):
+    tenant: Attr[str] = field()
+    member_id: Attr[ULID] = field()
+
+    primary = Tenant.primary.children(tenant).after("USER", member_id)
+
+
+class Project(Entity, table=desk):
+    tenant: Attr[str] = field()
+    project: Attr[str] = field()
+
+    primary = Key("PROJECTS", tenant).sort("PROJECT", project)
+
+
+class Task(Entity, table=desk):
+    tenant: Attr[str] = field()
+    project: Attr[str] = field()
+    number: Attr[int] = field(max=9_999)
+    member_id: Attr[ULID | None] = field(default=None)
+
+    primary = Key("TASKS", tenant, project).sort("TASK", number)

@@ -19,11 +19,16 @@ from tests.design.models import (
     Day,
     Line,
     Log,
+    Member,
     Order,
     Product,
+    Project,
     Review,
     Settings,
+    Task,
+    Tenant,
     days,
+    desk,
     everything,
     logs,
     shop,
@@ -57,7 +62,7 @@ def digest(store: Store, *tables: Table) -> str:
 
 
 def test_every_item_is_what_the_program_would_write(store: Store) -> None:
-    for tables in ([shop], [everything], [logs], [days]):
+    for tables in ([shop], [everything], [logs], [days], [desk]):
         made = isotone.seed(store, *tables, seed=1)
         found = store.verify(*tables)
         assert not found.findings, str(found)
@@ -86,6 +91,23 @@ def test_children_point_to_parents_that_exist(store: Store) -> None:
         assert review.product_id in products
         assert review.customer_id in customers
         assert 1 <= review.stars <= 5
+
+
+def test_a_reference_stays_within_the_tenant(store: Store) -> None:
+    isotone.seed(store, desk, items={Tenant: 6}, seed=4)
+    members = {(each.tenant, each.member_id) for each in all_of(store, Member)}
+    projects = {(each.tenant, each.project) for each in all_of(store, Project)}
+    tasks = all_of(store, Task)
+    assert {(each.tenant, each.project) for each in tasks} == projects
+    assigned = {(each.tenant, each.member_id) for each in tasks if each.member_id is not None}
+    assert assigned <= members
+    assert 0 < sum(each.member_id is None for each in tasks) < len(tasks) / 2
+
+
+def test_a_key_of_two_references_is_referred_to_by_neither(store: Store) -> None:
+    """Lines have a product and a customer, but no review: any product of all is in them."""
+    isotone.seed(store, shop, items={Customer: 50, Product: 5}, seed=4)
+    assert len({each.product_id for each in all_of(store, Line)}) == 5
 
 
 def test_numbers_of_items_and_of_children(store: Store) -> None:
@@ -221,6 +243,7 @@ class Narrow(Entity, table=Table("narrow")):
         ({"per": {"Product": 3}}, "Product belongs to no other entity, so give how many"),
         ({"per": {"Order": "40..3"}}, "'40..3' is not a number of items; write 9, 3..40, or"),
         ({"items": {"Order": 3}, "per": {"Order": 3}}, "Order: give how many there are, or"),
+        ({"items": {"Product": 0}}, "product_id refers to Product, and there is none; ask for"),
         ({"items": {"Settings": 300}}, "Settings: 3 items are more than the 1"),
         ({"per": {"Order": 100_000}}, "100,000 items are more than the 99,999"),
     ],

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -63,30 +64,47 @@ def relations_of(schemas: Iterable[EntitySchema]) -> dict[str, EntityRelations]:
     """
     known = list(schemas)
     place = {schema.tag: (len(schema.identity), at) for at, schema in enumerate(known)}
+    candidates = {
+        schema.tag: [each for other in known if (each := _reference(schema, other)) is not None]
+        for schema in known
+    }
+    links = {schema.tag for schema in known if _is_link(schema, candidates[schema.tag])}
     found = {}
     for schema in known:
-        references = [each for other in known if (each := _reference(schema, other)) is not None]
-        owners = [
-            each
-            for each in references
-            if each.fields.keys() <= schema.identity.keys()
-            and place[each.target.tag] < place[schema.tag]
-            and (len(each.fields) < len(schema.identity) or _is_one_to_one(each))
+        lower = [
+            each for each in candidates[schema.tag] if place[each.target.tag] < place[schema.tag]
         ]
-        owner = max(owners, key=lambda each: (len(each.fields), each.is_shared), default=None)
-        its = frozenset[str]() if owner is None else owner.fields.keys()
-        others = tuple(
-            each
-            for each in references
-            if each is not owner
-            and not each.fields.keys() & its
-            and (
-                not each.fields.keys() & schema.identity.keys()
-                or place[each.target.tag] < place[schema.tag]
-            )
+        owner = max(
+            (each for each in lower if _may_own(each, schema)),
+            key=lambda each: (len(each.fields), each.is_shared),
+            default=None,
         )
-        found[schema.tag] = EntityRelations(owner, _without_overlap(others))
+        owned = frozenset[str]() if owner is None else owner.fields.keys()
+        others = [
+            each
+            for each in candidates[schema.tag]
+            if each is not owner
+            and each.target.tag not in links
+            and _may_refer(each, schema, owned, is_lower=each in lower)
+        ]
+        found[schema.tag] = EntityRelations(owner, _without_overlap(others, owned))
     return found
+
+
+def _is_link(schema: EntitySchema, candidates: Iterable[Reference]) -> bool:
+    """Whether a key is made of the keys of others, as that of a review by a customer of a product.
+
+    The same fields in a third entity are a product and a customer, and no review.
+    """
+    parts = [each.fields.keys() for each in candidates if len(each.fields) < len(schema.identity)]
+    return bool(parts) and schema.identity.keys() <= frozenset[str]().union(*parts)
+
+
+def _may_own(reference: Reference, schema: EntitySchema) -> bool:
+    fields = reference.fields.keys()
+    return fields <= schema.identity.keys() and (
+        len(fields) < len(schema.identity) or _is_one_to_one(reference)
+    )
 
 
 def _is_one_to_one(reference: Reference) -> bool:
@@ -96,11 +114,29 @@ def _is_one_to_one(reference: Reference) -> bool:
     return reference.is_shared or (len(names) == 1 and names[0].startswith(stem))
 
 
-def _without_overlap(references: Iterable[Reference]) -> tuple[Reference, ...]:
-    """References that share no field, those with the most fields first."""
+def _may_refer(
+    reference: Reference, schema: EntitySchema, owned: AbstractSet[str], *, is_lower: bool
+) -> bool:
+    """Whether fields can refer to others: outside the key to any, in the key to those that need no key of this entity.
+
+    A part that the owner decides is shared with those that are referred to: the tenant of a task and of its assignee.
+    """
+    own = reference.fields.keys() - owned
+    if not own:
+        return False
+    if not own & schema.identity.keys():
+        return True
+    return is_lower and own == reference.fields.keys()
+
+
+def _without_overlap(
+    references: Iterable[Reference], owned: AbstractSet[str]
+) -> tuple[Reference, ...]:
+    """References that share no field besides those of the owner, those with the most fields first."""
     kept: list[Reference] = []
     for each in sorted(references, key=lambda each: -len(each.fields)):
-        if not any(each.fields.keys() & other.fields.keys() for other in kept):
+        own = each.fields.keys() - owned
+        if not any(own & other.fields.keys() for other in kept):
             kept.append(each)
     return tuple(kept)
 

@@ -120,6 +120,10 @@ class EntitySample:
             {} if relations.owner is None else relations.owner.fields
         )
         self._references = relations.others
+        self._within: dict[str, EntitySample | None] = {
+            each.target.tag: self._shared_ancestor(each) for each in relations.others
+        }
+        """For each entity that fields refer to, the ancestor that both must have; None if any item will do."""
         kinds = [each for each in schema.kinds() if not each.kinds()]
         self._kinds: list[EntitySchema] = kinds or [schema]
         self._key_chance = Chance(asked.seed, self.name, "key")
@@ -132,14 +136,56 @@ class EntitySample:
         """The number of items."""
         return self.starts[-1]
 
+    # Relations
+
+    def _ancestors(self) -> Iterator[tuple[EntitySample, Mapping[str, str]]]:
+        """The owner, its owner, and so on, each with the own fields that hold its key."""
+        sample, fields = self.owner, self._of_owner
+        while sample is not None:
+            yield sample, fields
+            above = sample._of_owner
+            fields = {own: above[its] for own, its in fields.items() if its in above}
+            sample = sample.owner
+
+    def _shared_ancestor(self, reference: Reference) -> EntitySample | None:
+        """The ancestor whose key is in the fields of a reference, such as the tenant of a task and of its assignee."""
+        shared = reference.fields.keys() & self._of_owner.keys()
+        target = self._others.get(reference.target.tag)
+        if not shared or target is None:
+            return None
+        for sample, fields in self._ancestors():
+            theirs = {reference.fields[own]: its for own, its in fields.items() if own in shared}
+            if fields.keys() == shared and (sample, theirs) in target._ancestors():
+                return sample
+        return None
+
+    def _number_of(self, ancestor: EntitySample, group: int) -> int:
+        """The ancestor of a group of siblings."""
+        sample, number = self.owner, group
+        while sample is not None and sample is not ancestor:
+            number, sample = sample.group_of(number), sample.owner
+        return number
+
+    def _under(self, ancestor: EntitySample, number: int) -> range:
+        """The items that belong to an ancestor, also indirectly."""
+        chain: list[EntitySample] = [self]
+        while chain[-1].owner is not None and chain[-1].owner is not ancestor:
+            chain.append(chain[-1].owner)
+        low, high = number, number + 1
+        for sample in reversed(chain):
+            low, high = sample.starts[low], sample.starts[high]
+        return range(low, high)
+
     # The key
 
     @cached_property
     def _key_references(self) -> list[Reference]:
         """References whose fields are a part of the key."""
-        return [
-            each for each in self._references if each.fields.keys() <= self.schema.identity.keys()
-        ]
+        return [each for each in self._references if not self._outside(each)]
+
+    def _outside(self, reference: Reference) -> bool:
+        """Whether a reference has fields outside the key."""
+        return not reference.fields.keys() <= self.schema.identity.keys()
 
     @cached_property
     def _own_fields(self) -> list[Attr[Any]]:
@@ -192,7 +238,8 @@ class EntitySample:
     @property
     def _siblings(self) -> int:
         """The most siblings that keys can tell apart."""
-        referred = prod(self._others[each.target.tag].count for each in self._key_references)
+        counts = (self._others[each.target.tag].count for each in self._key_references)
+        referred = min(counts, default=1)
         own = self._of_sibling.capacity
         return _MOST if own is None else min(own * referred, _MOST)
 
@@ -210,7 +257,9 @@ class EntitySample:
             raise UsageError(f"{name}={total}: give a number from 0 to {_MOST - 1}")
         if self.owner is None and not self.group_fields:
             count = (
-                min(asked.roots, self._siblings) if total is None else self._within(total, "there")
+                min(asked.roots, self._siblings)
+                if total is None
+                else self._checked(total, "there can be")
             )
             return array("Q", (0, count))
         chance = Chance(asked.seed, name, "count")
@@ -230,11 +279,11 @@ class EntitySample:
         self, number: int, several: Several | None, total: int | None, chance: Chance
     ) -> int:
         if several is not None:
-            self._within(several.low, "for a parent")
+            self._checked(several.low, "one parent can have")
             return min(several.of_parent(number, chance), self._siblings)
         if total is not None and self.owner is not None:
             each, rest = divmod(total, max(self.owner.count, 1))
-            return self._within(each + (number < rest), "for a parent")
+            return self._checked(each + (number < rest), "one parent can have")
         return min(_PER_PARENT.of_parent(number, chance), self._siblings)
 
     def _filled(self, total: int, several: Several | None, chance: Chance) -> array[int]:
@@ -252,14 +301,24 @@ class EntitySample:
             number += 1
         return starts
 
-    def _within(self, count: int, what: str) -> int:
+    def _checked(self, count: int, what: str) -> int:
         if count > self._siblings:
             names = ", ".join(self.schema.identity)
             raise UsageError(
-                f"{self.name}: {count:,} items are more than the {self._siblings:,} that {what} can be, told apart by "
+                f"{self.name}: {count:,} items are more than the {self._siblings:,} that {what}, told apart by "
                 f"{names}; ask for less"
             )
         return count
+
+    def check_references(self) -> None:
+        """Raise `UsageError` if fields that must refer to an item cannot, because there is none."""
+        for each in self._references:
+            names = [name for name in each.fields if name in self.schema.required]
+            if names and self.count and not self._others[each.target.tag].count:
+                raise UsageError(
+                    f"{self.name}.{names[0]} refers to {each.target.entity.__name__}, and there is none; ask for some, or "
+                    f"for {self.name}=0"
+                )
 
     def check(self) -> None:
         """Raise `UsageError` if two items have the same key: a key may hold a value in a rougher form than the field."""
@@ -287,7 +346,6 @@ class EntitySample:
         if self.owner is not None:
             theirs = self.owner.identity(of)
             values = {own: theirs[name] for own, name in self._of_owner.items()}
-        chance = self._key_chance.restart(number)
         values |= self._of_group.values(of, of, self._key_chance.restart(of))
         chance = self._key_chance.restart(number)
         values |= self._of_sibling.values(ordinal, number, chance)
@@ -315,6 +373,22 @@ class EntitySample:
     def _referred(self, reference: Reference, member: int) -> dict[str, Any]:
         theirs = self._others[reference.target.tag].identity(member)
         return {own: theirs[name] for own, name in reference.fields.items()}
+
+    def _referred_outside(self, reference: Reference, group: int, chance: Chance) -> dict[str, Any]:
+        """Fields outside the key that refer to an item; None in one of five, if they may be."""
+        target = self._others[reference.target.tag]
+        own = [name for name in reference.fields if name not in self._of_owner]
+        is_optional = all(self.schema.is_optional(self.schema.fields[name]) for name in own)
+        if is_optional and (not target.count or chance.below(5) == 0):
+            return dict.fromkeys(own)
+        ancestor = self._within[reference.target.tag]
+        near = range(0)
+        if ancestor is not None:
+            near = target._under(ancestor, self._number_of(ancestor, group))
+        member = near.start + chance.below(len(near)) if near else target.member(chance)
+        return {
+            name: value for name, value in self._referred(reference, member).items() if name in own
+        }
 
     @cached_property
     def _ranks(self) -> Ranks:
@@ -356,8 +430,8 @@ class EntitySample:
         for name, distinct in self._unique:
             values[name] = distinct.value(number, number)
         for each in self._references:
-            if not each.fields.keys() <= self.schema.identity.keys():
-                values |= self._referred(each, self._others[each.target.tag].member(chance))
+            if self._outside(each):
+                values |= self._referred_outside(each, group, chance)
         values |= self.identity(number, group)
         written = {name: values.pop(name) for name in self._written_later if name in values}
         entity = schema.entity(**values)
@@ -442,6 +516,7 @@ class SampleData:
             self.of[schema.tag] = made
         _check_parents(asked, self.of.values())
         for each in self.of.values():
+            each.check_references()
             each.check()
 
     @property
