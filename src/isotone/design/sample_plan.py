@@ -37,7 +37,7 @@ ROOTS: Final = 100
 """Items of an entity that belongs to no other, unless their number is given."""
 GROUPS: Final = 20
 """Partitions of such an entity, if several of its items share one."""
-_YEAR: Final = timedelta(days=365)
+_YEAR: Final = 365 * 86_400  # seconds
 _MOST: Final = 1 << 32  # items of one entity: texts differ in 32 bits
 _CHECKED: Final = 500  # keys of each entity that are compared
 _SEVERAL: Final = re.compile(r"(\d+)(?:\.\.(\d+))?(?:,zipf(?:=(\d+(?:\.\d+)?))?)?")
@@ -129,6 +129,7 @@ class EntitySample:
         self._key_chance = Chance(asked.seed, self.name, "key")
         self._chance = Chance(asked.seed, self.name, "values")
         self.starts: array[int] = self._numbered()
+        self._known_group: tuple[int, dict[str, Any]] = (-1, {})
         self._drawn_for: tuple[int, dict[str, list[int]]] = (-1, {})
 
     @property
@@ -342,16 +343,23 @@ class EntitySample:
         """The fields of an item's key."""
         of = self.group_of(number) if group is None else group
         ordinal = number - self.starts[of]
-        values: dict[str, Any] = {}
-        if self.owner is not None:
-            theirs = self.owner.identity(of)
-            values = {own: theirs[name] for own, name in self._of_owner.items()}
-        values |= self._of_group.values(of, of, self._key_chance.restart(of))
+        values = dict(self._of_parent_or_group(of))
         chance = self._key_chance.restart(number)
         values |= self._of_sibling.values(ordinal, number, chance)
         for each in self._key_references:
             values |= self._referred(each, self._drawn(of)[each.target.tag][ordinal])
         return values
+
+    def _of_parent_or_group(self, group: int) -> dict[str, Any]:
+        """The fields of the key that all siblings of a group have."""
+        if self._known_group[0] != group:
+            if self.owner is None:
+                values = self._of_group.values(group, group, self._key_chance.restart(group))
+            else:
+                theirs = self.owner.identity(group)
+                values = {own: theirs[name] for own, name in self._of_owner.items()}
+            self._known_group = (group, values)
+        return self._known_group[1]
 
     def _drawn(self, group: int) -> dict[str, list[int]]:
         """For each entity that the key refers to, which of its members each sibling of a group has."""
@@ -413,7 +421,7 @@ class EntitySample:
     def moment(self, number: int) -> datetime:
         """When an item was written: the last of the sample at its end, the first a year before."""
         left = _YEAR * (self.count - number) // self.count
-        return self._settings.until - timedelta(seconds=int(left.total_seconds()))
+        return self._settings.until - timedelta(seconds=left)
 
     def entities(self, start: int = 0) -> Iterator[tuple[Entity, datetime]]:
         """The items from a number on, each with the time at which it was written."""
