@@ -251,8 +251,12 @@ def test_popular_parents_are_hot_where_others_are_not() -> None:
     rates = {"Order.primary": 40_000.0}
     even = sheet_of(shop, request=SampleRequest(items={"Customer": 1000}), rates=rates)
     assert not even.row("Order.primary").is_hot
-    row = sheet_of(shop, request=request, rates=rates).row("Order.primary")
+    popular = sheet_of(shop, request=request, rates=rates)
+    row = popular.row("Order.primary")
     assert row.hottest.reads == pytest.approx(20_000 / 7.4855, rel=0.02)  # the harmonic number
+
+    # The collections of a status belong to no customer, so they are read alike.
+    assert popular.row("Order.open").hottest == even.row("Order.open").hottest
 
 
 def test_more_items_grow_only_what_grows() -> None:

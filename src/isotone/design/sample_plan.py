@@ -10,6 +10,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -147,6 +148,17 @@ class EntitySample:
             above = sample._of_owner
             fields = {own: above[its] for own, its in fields.items() if its in above}
             sample = sample.owner
+
+    def named_by(self, fields: AbstractSet[str]) -> Iterator[EntitySample]:
+        """The entities whose whole key these fields hold: the entity itself, what it belongs to, what it refers to."""
+        if self.schema.identity.keys() <= fields:
+            yield self
+        for sample, its in self._ancestors():
+            if its.keys() <= fields:
+                yield sample
+        for each in self._references:
+            if each.fields.keys() <= fields:
+                yield self._others[each.target.tag]
 
     def _shared_ancestor(self, reference: Reference) -> EntitySample | None:
         """The ancestor whose key is in the fields of a reference, such as the tenant of a task and of its assignee."""

@@ -371,12 +371,12 @@ class _SheetMaking:
         return Ranks(count, exponent).share(1) if exponent else 1 / count
 
     def _popularity(self, schema: EntitySchema, row: SheetRow) -> float:
-        """The popularity of the entity, or of what it belongs to."""
-        sample: EntitySample | None = self._whole.data.of[schema.tag]
-        while sample is not None:
-            if sample.name in self._asked.popularity:
-                return self._asked.popularity[sample.name]
-            sample = sample.owner
+        """The popularity of the entity whose key names the partitions that are read."""
+        key = next(each for each in schema.keys.values() if each.index == row.index)
+        fields = {part.field.name for slot in key.partition for part in slot.components}
+        for each in self._whole.data.of[schema.tag].named_by(fields):
+            if each.name in self._asked.popularity:
+                return self._asked.popularity[each.name]
         return 0.0
 
     def _schema(self, name: str) -> EntitySchema:
