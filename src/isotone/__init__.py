@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from isotone.codec.ids import ULID as ULID
     from isotone.codec.ids import time_of as time_of
     from isotone.codec.ids import uuid7 as uuid7
+    from isotone.design.seeding import Seeded as Seeded
+    from isotone.design.seeding import SeedProgress as SeedProgress
+    from isotone.design.seeding import seed as seed
     from isotone.inference import Inferred as Inferred
     from isotone.inference import infer as infer
     from isotone.model.bulk import BulkProgress as BulkProgress
@@ -158,6 +161,8 @@ _HOMES = {
     "Retries": "isotone.backends.request_retries",
     "S3": "isotone.backends.s3",
     "Scan": "isotone.model.reading.queries",
+    "SeedProgress": "isotone.design.seeding",
+    "Seeded": "isotone.design.seeding",
     "Snapshot": "isotone.model.reading.snapshot",
     "Stats": "isotone.model.reading.cost",
     "Store": "isotone.model.store",
@@ -196,6 +201,7 @@ _HOMES = {
     "open": "isotone.backends.embedded",
     "raw": "isotone.model.declaring.keys",
     "restore": "isotone.backends.embedded",
+    "seed": "isotone.design.seeding",
     "show": "isotone.model.reading.showing",
     "since_epoch": "isotone.model.declaring.keys",
     "time_of": "isotone.codec.ids",
@@ -256,6 +262,8 @@ __all__ = [
     "RewriteFailure",
     "Rewritten",
     "Scan",
+    "SeedProgress",
+    "Seeded",
     "Snapshot",
     "Stats",
     "Store",
@@ -293,6 +301,7 @@ __all__ = [
     "raw",
     "repair",
     "restore",
+    "seed",
     "show",
     "since_epoch",
     "time_of",

@@ -16,7 +16,8 @@ from isotone.cli.completion import candidates
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["se"], ["serve"]),
+        (["se"], ["serve", "seed"]),
+        (["ser"], ["serve"]),
         (["serve", "--dur"], ["--durability"]),
         (["serve", "--durability", ""], ["disk", "process", "none"]),
         (["serve", "--durability", "p"], ["process"]),

@@ -27,6 +27,7 @@ PACKAGES = (
     "demo",
     "workbench",
     "testing",
+    "design",
     "advisor",
     "moving",
     "schema",

@@ -28,6 +28,7 @@ KNOWS: Final = {
     "workbench": "the pages of a server, for any backend",
     "testing": "boto3 without a socket, fixtures, mocks, faults",
     "isotone": "the public names, each loaded on first use",
+    "design": "sample data, sheets of patterns, plans for live tables",
     "advisor": "explanations, drawings, lint, simulations",
     "server": "HTTP, groups of writes, time-outs, a clean stop",
     "moving": "copies, comparisons, exports, imports",

@@ -135,8 +135,8 @@ AdjacencyEdge Attachment BulkProgress Change CollectionDrawing Condition Context
 Event Explanation Exported Family FeedPage FeedPost FindingCount Followers HeadroomNotice HeadroomWarning Imported
 Inferred KeyDifference LeaseBlock LintReport LockHolder Merge Message MockDynamoDB Neighbor Page Point PointPage
 Progress Query QueueCounts QueueEntry Read RewriteExample RewriteFailure Rewritten RunningWorker Scan ScoreEvent
-Snapshot SortedSetMember Standing Standings Stats Stopped Summary TableDifference Transaction Undone UniqueWrites
-Verification WorkerDeadLetter WorkerProgress WorkerSettings
+SeedProgress Seeded Snapshot SortedSetMember Standing Standings Stats Stopped Summary TableDifference Transaction Undone
+UniqueWrites Verification WorkerDeadLetter WorkerProgress WorkerSettings
 """
 STORE_WITHOUT_EXAMPLE = {"capabilities", "close", "run", "run_batches"}
 

@@ -141,17 +141,21 @@ def _table_of(found: object) -> isotone.Table | None:
 
 
 @contextlib.contextmanager
-def connect_store(address: str, table_prefix: str) -> Iterator[isotone.Store]:
+def connect_store(
+    address: str, table_prefix: str, *, create: bool = False
+) -> Iterator[isotone.Store]:
     """Open a store for a walk over a whole table, for a `with` block.
 
     An existing file is mapped into memory only in part, because a walk would map all of it. Its writes do not wait for
-    the disk: a power cut undoes the last ones together with the saved position.
+    the disk: a power cut undoes the last ones together with the saved position. With `create`, a missing file becomes a
+    database.
     """
     if not is_file(address):
         with isotone.connect(address, table_prefix=table_prefix) as store:
             yield store
         return
-    check_exists(address)
+    if not create:
+        check_exists(address)
     with (
         isotone.open(address, durability="process", memory_map=_WALK_MAP) as database,
         isotone.connect(database, table_prefix=table_prefix) as store,

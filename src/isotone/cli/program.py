@@ -108,6 +108,11 @@ COMMANDS: Final = {
         "verifying", "find items that are not what a program would write", failure=2
     ),
     "rewrite": CommandEntry("rewriting", "bring items to what a program writes now", failure=2),
+    "seed": CommandEntry("seeding", "fill tables with sample data of a model", failure=2),
+    "design": CommandEntry(
+        "designing", "show what access patterns cost, or what a live table lacks", failure=2
+    ),
+    "apply": CommandEntry("applying", "make live tables what a model declares", failure=2),
     "simulate": CommandEntry("simulating", "forecast load, hot keys and cost of a workload"),
     "copy": CommandEntry(
         "copying", "copy tables from one engine to another, also while they change"

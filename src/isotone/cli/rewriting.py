@@ -65,7 +65,7 @@ def _rewrite(arguments: argparse.Namespace) -> int:
     check_exists(arguments.address)
     names = ", ".join(entity.__name__ for entity in entities)
     if not arguments.dry_run:
-        _confirm(arguments, f"rewrite {names} in {arguments.address}")
+        confirm(arguments, f"rewrite {names} in {arguments.address}")
     results = {}
     with modules.connect_store(arguments.address, arguments.table_prefix) as store:
         try:
@@ -135,7 +135,7 @@ def _undo(arguments: argparse.Namespace) -> int:
     if not Path(arguments.undo).is_file():
         raise UsageError(f"there is no undo log {arguments.undo}")
     check_exists(arguments.address)
-    _confirm(arguments, f"restore the items of {arguments.undo} in {arguments.address}")
+    confirm(arguments, f"restore the items of {arguments.undo} in {arguments.address}")
     with modules.connect_store(arguments.address, arguments.table_prefix) as store:
         try:
             with progress_output("rewrite", arguments) as output:
@@ -174,7 +174,7 @@ def _function(text: str) -> Any:
     return found
 
 
-def _confirm(arguments: argparse.Namespace, what: str) -> None:
+def confirm(arguments: argparse.Namespace, what: str) -> None:
     """Ask at a terminal; raises `UsageError` if the answer is no, or if there is no terminal."""
     if arguments.yes:
         return

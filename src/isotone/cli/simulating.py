@@ -37,13 +37,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("workload", metavar="WORKLOAD", help="MODULE:NAME, or a file that ends in .toml")
     add(
         "--size",
-        type=_number,
+        type=number,
         metavar="N",
         help="members of the largest population, such as 10_000_000 or 10M (default: as declared)",
     )
     add(
         "--members",
-        type=_number,
+        type=number,
         default=DEFAULT_MEMBERS,
         metavar="N",
         help=f"how many of them are run (default {DEFAULT_MEMBERS}); the report says if they are too few",
@@ -68,7 +68,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--json", action="store_true", help="print the forecast as JSON")
 
 
-def _number(text: str) -> int:
+def number(text: str) -> int:
+    """A number of an argument: `2500`, `250_000`, `10k` or `10M`."""
     factors = {"k": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
     digits, factor = (text[:-1], factors[text[-1]]) if text[-1:] in factors else (text, 1)
     try:

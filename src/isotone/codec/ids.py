@@ -338,6 +338,18 @@ def id_at(kind: type[Any], now: float) -> Any:
     return _SEQUENCE_OF[kind](ManualClock(now)).new()
 
 
+def id_with(kind: type[Any], at: datetime, bits: int) -> Any:
+    """The id of a kind (KSUID, ULID or UUID) with the tick of a time, and with these as its random bits.
+
+    >>> id_with(ULID, datetime(2026, 1, 1, tzinfo=UTC), 7)
+    '01KDVDNA000000000000000007'
+    """
+    number = _least(kind, at)
+    if kind is not UUID:
+        return kind._of(number | bits & (1 << kind._random_bits) - 1, at)
+    return UUID(int=number | 0x7000 << 64 | 0b10 << 62 | bits & 0x3FFF_FFFF_FFFF_FFFF)
+
+
 @lru_cache(maxsize=64)
 def _sequence(kind: Any, clock: Any) -> Ksuids | Ulids | Uuid7s:
     """The sequence of a clock; the process's own one for the system clock."""

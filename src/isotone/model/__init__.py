@@ -14,9 +14,12 @@ from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.fields import Attr, computed, created, expires, field, updated, version
 from isotone.model.declaring.keys import Index, Key, desc, in_order, raw, since_epoch, written
 from isotone.model.declaring.table import Binary, Global, Local, Number, Table
+from isotone.model.declaring.vectors import VectorAttr
 from isotone.model.declaring.wire_types import (
+    choices,
     is_optional,
     plain_type,
+    present_type,
     resolve_alias,
     type_text,
     wire_type,
@@ -38,6 +41,8 @@ from isotone.model.engine_needs import EngineWarning, gaps_of, index_features
 from isotone.model.entity import Entity, upgrade
 from isotone.model.finding_kinds import FINDING_KINDS
 from isotone.model.inspection import ItemFinding, entity_of_item
+from isotone.model.key_records import changes_of_keys
+from isotone.model.key_records import is_record as is_key_record
 from isotone.model.operation import Awaits, Composes, Host, M_co, Waits, iteration, operation
 from isotone.model.reading.access_patterns import Pattern
 from isotone.model.reading.cost import Stats, waste_of
@@ -50,10 +55,21 @@ from isotone.model.reading.queries import Query, Read, Scan
 from isotone.model.reading.reader import Page, Traversal, items_to_read
 from isotone.model.reading.snapshot import Snapshot
 from isotone.model.returning import Requests, ReturningNothing, ReturningOld
+from isotone.model.rewriting import Rewritten
+from isotone.model.rewriting import is_interrupted as is_rewrite_interrupted
 from isotone.model.store import AsyncStore, Calls, Store
 from isotone.model.streams import Event, EventKind
-from isotone.model.table_admin import Difference, IndexProgress, Throughput
+from isotone.model.table_admin import (
+    Difference,
+    IndexProgress,
+    Throughput,
+    ensure_expiry,
+    expiry_attribute,
+    expiry_difference,
+    table_differences,
+)
 from isotone.model.transactions import Transaction
+from isotone.model.undo_log import undo_log_output
 from isotone.model.verification import FindingCount, Verification
 from isotone.model.warn_caller import warn_caller
 from isotone.model.writing.batches import BatchProgress
@@ -103,6 +119,7 @@ __all__ = [
     "Requests",
     "ReturningNothing",
     "ReturningOld",
+    "Rewritten",
     "Scan",
     "Snapshot",
     "Stats",
@@ -112,12 +129,15 @@ __all__ = [
     "Throughput",
     "Transaction",
     "Traversal",
+    "VectorAttr",
     "VectorPattern",
     "Verification",
     "Waits",
     "aconnect",
     "all_of",
     "capabilities_of",
+    "changes_of_keys",
+    "choices",
     "computed",
     "connect",
     "create_item",
@@ -125,16 +145,21 @@ __all__ = [
     "delete_item",
     "desc",
     "edit_item",
+    "ensure_expiry",
     "entity_of_item",
     "escape",
     "expires",
+    "expiry_attribute",
+    "expiry_difference",
     "field",
     "findings_without_reading",
     "full_jitter",
     "gaps_of",
     "in_order",
     "index_features",
+    "is_key_record",
     "is_optional",
+    "is_rewrite_interrupted",
     "is_transient",
     "item_after",
     "item_findings",
@@ -145,6 +170,7 @@ __all__ = [
     "operation",
     "ordered_number",
     "plain_type",
+    "present_type",
     "queries_for",
     "raw",
     "repair_item",
@@ -155,7 +181,9 @@ __all__ = [
     "schema_of_item",
     "since_epoch",
     "streams",
+    "table_differences",
     "type_text",
+    "undo_log_output",
     "unescape",
     "updated",
     "upgrade",

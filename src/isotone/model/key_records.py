@@ -171,25 +171,26 @@ class KeyRecords:
 
 def differences(table: Table) -> Steps[list[str]]:
     """How the keys that a table's entities declare differ from the recorded ones."""
-    if not _can_be_recorded(table):
-        return []
-    record = yield from _read(table)
+    changes = yield from changes_of_keys(table)
     return [
-        f"has items of {schema.tag} with other keys: {change}"
-        for schema in table.entities.values()
-        for change in (
-            *(
-                each
-                for key in schema.keys.values()
-                for each in key_differences(schema, key, record)
-            ),
-            *(
-                each
-                for field in schema.unique
-                for each in unique_differences(schema, field, record)
-            ),
-        )
+        f"has items of {tag} with other keys: {change}"
+        for tag, found in changes.items()
+        for change in found
     ]
+
+
+def changes_of_keys(table: Table) -> Steps[dict[str, list[str]]]:
+    """For each entity of a table by its tag, how its declared keys differ from the recorded ones."""
+    if not _can_be_recorded(table):
+        return {tag: [] for tag in table.entities}
+    record = yield from _read(table)
+    return {tag: _changes_of(schema, record) for tag, schema in table.entities.items()}
+
+
+def _changes_of(schema: EntitySchema, record: Item) -> list[str]:
+    of_keys = (key_differences(schema, key, record) for key in schema.keys.values())
+    of_unique = (unique_differences(schema, field, record) for field in schema.unique)
+    return [each for found in (*of_keys, *of_unique) for each in found]
 
 
 # The item

@@ -445,6 +445,14 @@ def _load(
     return saved if is_same else None
 
 
+def is_interrupted(schema: EntitySchema) -> Steps[bool]:
+    """Whether a rewrite of an entity has saved a position from which it continues."""
+    if not _can_save(schema):
+        return False
+    item = yield from read_item(schema, _key(schema))
+    return item is not None and "state" in item
+
+
 def _save(
     schema: EntitySchema, options: RewriteOptions, identity: str, walk: Walk, state: Rewritten
 ) -> Steps[None]:

@@ -20,7 +20,7 @@ from typing import Any, Self, TypeVar
 from isotone.backends.capabilities import DYNAMODB, Capabilities
 from isotone.backends.engines import EngineIdentity
 from isotone.backends.interface import AsyncBackend, Backend
-from isotone.clock import Clock
+from isotone.clock import Clock, ManualClock
 from isotone.model.operation import Awaits, Composes, Waits
 from isotone.model.reading import parallel_scan
 from isotone.model.reading.cursors import identity
@@ -155,6 +155,10 @@ class Calls(Operations[Composes], Composes):
     def run_batches(self, batches: Batches[R]) -> Batches[R]:
         """Return the batches."""
         return batches
+
+    def by_clock(self, clock: ManualClock) -> Calls:
+        """The same operations by another clock: for entities that are written as of another time."""
+        return Calls(self._reader, clock, self.engine)
 
     def traverse(self, read: Read[R]) -> Traversal[R]:
         """Traverse all results of a read; each `step()` sends one request."""

@@ -120,7 +120,7 @@ def create_tables(
         if table.name in made:
             _check_vectors_were_made(table, description)
         else:
-            found += _compare(table, description, capabilities)
+            found += table_differences(table, description, capabilities)
             if capabilities.expiry:
                 found += yield from _compare_expiry(table, may_lack=True)
     if found:
@@ -153,7 +153,7 @@ def differences(tables: Sequence[Table], engine: EngineIdentity) -> Steps[list[D
         if description is None:
             found.append(Difference(table.name, None, "does not exist"))
             continue
-        of_table = list(_compare(table, description, capabilities))
+        of_table = list(table_differences(table, description, capabilities))
         found += of_table
         if capabilities.expiry:
             found += yield from _compare_expiry(table)
@@ -426,9 +426,10 @@ def _throughput_request(throughput: Throughput | None) -> dict[str, Any]:
 # Comparison
 
 
-def _compare(
+def table_differences(
     table: Table, description: TableDescription, capabilities: Capabilities
 ) -> Iterator[Difference]:
+    """How a table's keys, stream view and indexes differ from the declaration; without its expiry and its items."""
     for what in _compare_keys(table.keys, description.key):
         yield Difference(table.name, None, what)
     view = description.stream

@@ -27,7 +27,7 @@ class HclBlock(NamedTuple):
     blocks: tuple[HclBlock, ...] = ()
 
 
-class Reference(str):
+class HclReference(str):
     """An expression that is written without quotes, such as `aws_dynamodb_table.shop.arn`."""
 
     __slots__ = ()
@@ -65,7 +65,7 @@ def _aligned(attributes: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _value(value: Any) -> str:
-    if isinstance(value, Reference):
+    if isinstance(value, HclReference):
         return value
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -21,7 +21,7 @@ from isotone.schema.document import DocumentValue, ObjectShape, taken
 from isotone.schema.hcl import (
     Expressions,
     HclBlock,
-    Reference,
+    HclReference,
     as_parsed,
     hcl_text,
     parsed_hcl,
@@ -55,7 +55,7 @@ def write(tables: Sequence[DeployableTable]) -> str:
         taken_names.add(name)
         blocks.append(_resource(table, name))
         if policy := table.request.get("ResourcePolicy"):
-            reference = Reference(f"{TABLE}.{name}.arn")
+            reference = HclReference(f"{TABLE}.{name}.arn")
             attributes = {"resource_arn": reference, "policy": policy}
             blocks.append(HclBlock("resource", (_POLICY, name), attributes))
     return hcl_text(blocks)

@@ -122,6 +122,11 @@ class Collection(Generic[P, C]):
         self.check_places()
         parent.schema.table.collections[str(self)] = self
 
+    @property
+    def parent(self) -> Pattern[P]:
+        """The key of the parent."""
+        return self._parent
+
     def where(self, *conditions: Condition) -> FamilyQuery[P, C]:
         """The query for one parent and its children: `==` for the partition fields, and ranges.
 

@@ -1,0 +1,127 @@
+"""`isotone design`: the sheet of a model's access patterns, with their cost, or what would change in live tables."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Final
+
+from isotone.cli import modules
+from isotone.cli.database import ADDRESSES
+from isotone.cli.program import Command
+from isotone.cli.seeding import add_sample_arguments, request_of
+from isotone.design import plan_of, sheet_of
+from isotone.design.sheet import DEFAULT_PAGE
+from isotone.design.sheet_text import FORMATS
+from isotone.errors import UsageError
+from isotone.prices import US_EAST_1, Prices
+
+_PLANS: Final = ("text", "json")
+_DIFFERS: Final = 1  # the exit code if a live table is not as declared
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    names = "a module with entities; MODULE:NAME,NAME for some of its tables and entities"
+    add("module", metavar="MODULE", help=names)
+    add(
+        "--sheet",
+        choices=FORMATS,
+        default="text",
+        help="the form of what is printed (default text)",
+    )
+    against = "print what would change in the tables there instead; isotone apply changes it"
+    add("--against", metavar="ADDRESS", help=f"{against}; {ADDRESSES}")
+    add_plan_arguments(parser)
+    rate = "calls a second of one pattern, such as Order.by_status=50 or Order.put=10; repeat it for more"
+    add("--rate", metavar="PATTERN=N", action="append", default=[], type=_rate, help=rate)
+    reads = "calls a second of each other pattern that reads (default 1)"
+    add("--reads", metavar="N", type=_calls, default=1.0, help=reads)
+    writes = "calls a second of each other pattern that writes (default 1)"
+    add("--writes", metavar="N", type=_calls, default=1.0, help=writes)
+    page = f"items that a query reads at most (default {DEFAULT_PAGE})"
+    add("--page", metavar="N", type=int, default=DEFAULT_PAGE, help=page)
+    add("--prices", metavar="FILE", help="a TOML file with the prices of your region")
+    add_sample_arguments(parser)
+
+
+def _calls(text: str) -> float:
+    factors = {"k": 10**3, "M": 10**6}
+    digits, factor = (text[:-1], factors[text[-1]]) if text[-1:] in factors else (text, 1)
+    try:
+        value = float(digits.replace("_", "")) * factor
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of calls a second, such as 50")
+    return value
+
+
+def _rate(text: str) -> tuple[str, float]:
+    name, equals, value = text.rpartition("=")
+    if not equals or not name:
+        raise argparse.ArgumentTypeError(f"{text!r} is not PATTERN=N, such as Order.by_status=50")
+    return name, _calls(value)
+
+
+def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that a plan depends on."""
+    add = parser.add_argument
+    units = "the capacity units that are used in a second, at most"
+    add("--units-per-second", metavar="N", type=float, help=units)
+    add("--table-prefix", metavar="TEXT", default="", help="the prefix of all table names")
+
+
+def _plan(arguments: argparse.Namespace, prices: Prices) -> int:
+    """Print the plan; 1 if there is something to change."""
+    if arguments.sheet not in _PLANS:
+        raise UsageError(f"a plan is printed as text or json, not as {arguments.sheet}")
+    targets = modules.targets(arguments.module)
+    with modules.connect_store(arguments.against, arguments.table_prefix) as store:
+        plan = plan_of(store, *targets, units_per_second=arguments.units_per_second, prices=prices)
+    print(json.dumps(plan.as_dict(), indent=2) if arguments.sheet == "json" else plan)
+    return _DIFFERS if plan.steps or plan.blocked else 0
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    prices = Prices.from_file(arguments.prices) if arguments.prices else US_EAST_1
+    if arguments.against is not None:
+        return _plan(arguments, prices)
+    targets = modules.targets(arguments.module)
+    sheet = sheet_of(
+        *targets,
+        request=request_of(arguments),
+        rates=dict(arguments.rate),
+        reads=arguments.reads,
+        writes=arguments.writes,
+        page=arguments.page,
+        prices=prices,
+    )
+    print(FORMATS[arguments.sheet](sheet))
+    return 0
+
+
+DEFINITIONS: Final = {
+    "design": Command(
+        """\
+Print the sheet of a model's access patterns: each with its key, index and order, the items and units of one call, the cost
+of a month, and the units a second of its most used key; HOT beside more than a partition serves.
+
+MODULE declares the entities, MODULE:NAME,NAME names some of its tables and entities. A sample of the model is made and
+measured in memory; --items, --per and --popularity say how large the tables are, as for isotone seed.
+
+With --against, print the plan that makes the tables there as the model declares them: tables, indexes, streams and expiry to
+add, indexes to drop, and kinds of items to rewrite, with what it costs and how long it takes. Nothing is written. Exits with 0
+if there is nothing to do, with 1 if there is, and with 2 for every failure.""",
+        examples="""
+isotone design shop                                                    100 of each parent, one call a second
+isotone design shop --items Customer=1M --per Customer:Order=3..40
+isotone design shop --rate Order.by_status=50 --rate Order.put=10 --reads 0 --writes 0
+isotone design shop --sheet csv > patterns.csv
+isotone design shop --sheet markdown --prices eu-central-1.toml
+isotone design shop --against dynamodb://eu-west-1                     what would change there
+""",
+        add_arguments=_add_arguments,
+        run=_run,
+    )
+}
