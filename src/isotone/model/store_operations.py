@@ -219,7 +219,7 @@ class Operations(Host[M_co]):
 
     @operation
     def create(self, entity: E) -> Steps[E]:
-        """Write an entity that does not exist yet; raises `AlreadyExists`. Cost: one write.
+        """Write an entity that does not exist yet; raises `AlreadyExists`, or `NotUnique`. Cost: one write.
 
         store.create(Customer(id="ann"))  # raises AlreadyExists the second time
         """
@@ -227,7 +227,9 @@ class Operations(Host[M_co]):
 
     @operation
     def replace(self, entity: E, *, when: Condition | None = None) -> Steps[E]:
-        """Replace an existing entity; raises `NotFound`. Cost: one write.
+        """Replace an existing entity. Cost: one write.
+
+        Raises `NotFound`, `ConditionFailed`, `NotUnique`, and `VersionConflict` for an entity with a version.
 
         store.replace(order.replace(status="SHIPPED"))
         """
@@ -341,8 +343,8 @@ class Operations(Host[M_co]):
         """Update only what every write sets (the `updated()` time and the version); return the changed entity.
 
         Index keys with that time are updated, too. `touch` does not prolong an entity's life: for that, `update` its
-        expiry, as in `Session.until.set(…)`. Cost: as `update`. Raises `NotFound`, and `UsageError` if the entity has
-        neither such a time nor a version.
+        expiry, as in `Session.until.set(…)`. Cost: as `update`. Raises `NotFound`, `VersionConflict`, and `UsageError` if
+        the entity has neither such a time nor a version.
         """
         return self._write(Touch(target, key))
 
@@ -478,7 +480,7 @@ class Operations(Host[M_co]):
         A target is a table, or one entity of a table. `segments` are read at the same time, and at most
         `units_per_second` are used. `examples` items are kept for each finding. `progress` is called after each page
         with the verification so far; a later call with `resume=` continues there. An invalid item is a finding and does
-        not raise. Cost: a consistent scan, and two reads for each unique value.
+        not raise; a table that does not exist raises `UsageError`. Cost: a consistent scan, and two reads for each unique value.
 
             print(store.verify(shop, segments=4, units_per_second=200))
         """
