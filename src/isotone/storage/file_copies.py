@@ -204,9 +204,8 @@ def _check_target(
     exists = Path(target).exists()
     if exists and not (force or update):
         raise UsageError(f"{target} exists; --force (force=True) replaces it")
-    if (
-        not exists
-    ):  # with `update` as well: the journal of a backup that was moved away can still be needed
+    if not exists:
+        # with `update` as well: the journal of a backup that was moved away can still be needed
         _check_leftovers(target, force=force)
     if has_log(target):
         raise UsageError(

@@ -122,7 +122,9 @@ class RepairSeen(_AsSeen, Rewrite):
 
     def plan(self, now: float) -> PlannedWrite:
         current = self.current
-        known = [self._seen] if self._tried is None else [self._seen, self._tried[1]]
+        known = [self._seen]
+        if self._target is not None:
+            known.append(self._target[1])  # an earlier attempt wrote it, and its answer was lost
         if current is None or not any(is_same_item(each, current) for each in known):
             raise self._changed(current)
         return super().plan(now)
