@@ -245,6 +245,34 @@ def test_a_tape_is_a_regular_file(kind: str) -> None:
         isotone.connect("shop.db", tape="tape")
 
 
+@pytest.mark.parametrize("ending", LOGS)
+def test_a_link_to_the_name_of_a_log_is_no_output(ending: str) -> None:
+    """SQLite deletes what is there when the database is opened, with all that was appended through the link."""
+    Path("link").symlink_to(f"shop.db{ending}")
+    calls: list[Callable[[], Any]] = [
+        lambda: UndoLog("link"),
+        lambda: changing_users("link").__enter__(),
+        lambda: check_outputs(OutputPath("--audit-log", "link", is_appended=True)),
+    ]
+    for call in calls:
+        with pytest.raises(UsageError, match=r"link is the log of .*shop\.db, and is not replaced"):
+            call()
+    assert sorted(str(path) for path in Path().iterdir()) == ["link", "shop.db"]
+
+
+@pytest.mark.parametrize(
+    ("ending", "head"),
+    [("-wal", b"\x37\x7f\x06\x82"), ("-journal", b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7")],
+)
+def test_a_link_to_a_database_without_a_header_is_no_output(ending: str, head: bytes) -> None:
+    """Its log has what a repair needs. It is beside the file, not beside the link."""
+    Path("other.db").write_bytes(b"damaged")
+    Path(f"other.db{ending}").write_bytes(head)
+    Path("link").symlink_to("other.db")
+    with pytest.raises(UsageError, match="is a database"):
+        check_outputs(OutputPath("--audit-log", "link", is_appended=True))
+
+
 @pytest.mark.skipif(not Path("/proc/locks").exists(), reason="only Linux lists locks")
 def test_an_open_database_that_is_named_as_an_input_keeps_its_locks() -> None:
     """Closing a file ends the locks of SQLite on it: another process would take the database for an unused one."""

@@ -36,12 +36,19 @@ def open_locked(path: Path, refusal: str = "", *, wait: bool = False) -> BinaryI
 
     With `wait`, it waits until the file is free.
 
+    Raises `UsageError` for a file with another name (a hard link), which may be a backup: both would change.
+
     The file is created if it does not exist. Writes append, so that a file emptied by another program gets no gap
     (`check_in_place`). On a file system without locks it is opened unlocked.
     """
     while True:
         mode = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         file = os.fdopen(os.open(path, mode, 0o666), "r+b")
+        if os.fstat(file.fileno()).st_nlink > 1:
+            file.close()
+            raise UsageError(
+                f"{path} has another name (a hard link), and both would change: delete one of them, or give another file"
+            )
         try:
             lock(file, wait=wait)
             if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):

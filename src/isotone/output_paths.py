@@ -110,7 +110,8 @@ def check_output(output: OutputPath) -> None:
         )
     for each in _all_of(output):
         _check_kind(output, each)
-        what = _log_of(each) if output.is_database else _database_of(each) or _log_of(each)
+        behind = _file_behind(each)  # its logs are beside it, and its name may be that of a log
+        what = _log_of(behind) if output.is_database else _database_of(behind) or _log_of(behind)
         if what:
             raise _refused(output, each, f"is {what}, and is not replaced")
     if output.begins and not _is_earlier(path, output.begins):
@@ -257,6 +258,11 @@ def _database_of(path: Path) -> str:
         if path.is_file() and _head(_beside(path, ending)).startswith(_LOG_HEADS):
             return f"a database: {path.name}{ending} is its log"
     return ""
+
+
+def _file_behind(path: Path) -> Path:
+    """The file that a symbolic link leads to, whether it exists or not; any other path as it is."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def _log_of(path: Path) -> str:

@@ -8,6 +8,7 @@ import os
 import re
 import stat
 import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -293,3 +294,26 @@ def test_a_key_that_the_server_does_not_know_is_explained(isotone, file, monkeyp
     assert outcome.code == 1
     assert outcome.err.startswith("isotone: UnrecognizedClientException: The security token")
     assert outcome.err.endswith("isotone user makes one for a server of Isotone.\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="only POSIX limits the size of files")
+@pytest.mark.parametrize("action", ["add", "rotate"])
+def test_a_key_that_could_not_be_saved_is_not_shown(isotone, file, action):
+    """No file can grow, as on a full disk."""
+    import resource
+
+    if action == "rotate":
+        isotone("user", "add", "ann")
+    before = file.read_bytes() if file.exists() else None
+    done = subprocess.run(
+        [sys.executable, "-m", "isotone", "user", action, "ann"],
+        cwd=file.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "isotone: isotone-credentials.json: File too large\n"
+    assert (file.read_bytes() if file.exists() else None) == before
+    assert [path.name for path in file.parent.iterdir()] == ([file.name] if before else [])

@@ -194,6 +194,23 @@ def test_one_item_is_found_and_repaired(database, store):
         repair_item(store, shop, once, ["state", "odd", "code"])
 
 
+def test_a_repair_overwrites_nobodys_change(database, store):
+    """A repair removes what it was shown, not what has taken its place."""
+    seen = stored(database, store.put(Ticket(number=1, code="a")))
+    damaged = {**seen, "odd": {"N": "1"}}
+    changed = {**seen, "odd": {"S": "precious"}}
+    database.execute("PutItem", {"TableName": "shop", "Item": changed})
+    for without in (["odd"], []):
+        with pytest.raises(ConditionFailed, match="was changed after it was read"):
+            repair_item(store, shop, damaged, without)
+    key = {name: seen[name] for name in ("PK", "SK")}
+    request = {"TableName": "shop", "Key": key}
+    assert database.execute("GetItem", request)["Item"] == changed
+    delete_item(store, shop, changed)
+    with pytest.raises(NotFound, match="was deleted after it was read"):
+        repair_item(store, shop, damaged, ["odd"])
+
+
 def test_an_expired_item_is_gone(database, store):
     seen = stored(database, store.put(Ticket(number=1, until=datetime.now(UTC) - timedelta(1))))
     with pytest.raises(NotFound):

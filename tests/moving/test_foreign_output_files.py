@@ -114,6 +114,25 @@ def test_an_export_replaces_no_draft_of_somebody_else(name: str) -> None:
     assert mark.read_text() == "a text"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links as POSIX has them")
+@pytest.mark.parametrize("name", ["orders.jsonl", "orders.csv.gz", "orders.parquet"])
+def test_an_export_does_not_continue_a_draft_with_another_name(name: str) -> None:
+    """A backup of a folder by hard links (`cp -al`) has the draft, too, and must stay as it was."""
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    table_of("ann").close()
+    assert not export("ann", most=1, target=name).is_complete
+    Path("backup").hardlink_to(f"{name}.part")
+    before = Path("backup").read_bytes()
+    for options in ({}, {"force": True}, {"restart": True}):
+        with pytest.raises(UsageError, match=rf"{name}\.part has another name \(a hard link\)"):
+            export("ann", target=name, **options)
+        assert Path("backup").read_bytes() == before
+    Path(f"{name}.part").unlink()
+    assert export("ann", target=name).is_complete
+    assert Path("backup").read_bytes() == before
+
+
 @pytest.mark.parametrize("name", ["orders.jsonl", "orders.parquet"])
 def test_an_export_replaces_what_a_killed_one_has_left(name: str) -> None:
     if name.endswith("parquet"):

@@ -237,6 +237,35 @@ def test_the_log_of_another_database_is_not_taken_over(database: isotone.Databas
     assert numbers_in("new.db") == set(range(200))
 
 
+@pytest.mark.parametrize("ending", ["-wal", "-journal"])
+def test_an_update_of_a_missing_backup_leaves_the_log_of_another_one(
+    database: isotone.Database, ending: str
+) -> None:
+    """The backup was moved away, and without its journal an unfinished update cannot be undone."""
+    Path(f"copy.db{ending}").write_bytes(b"precious")
+    with pytest.raises(UsageError, match=rf"copy\.db{ending} is the log of another database"):
+        database.backup("copy.db", update=True)
+    assert Path(f"copy.db{ending}").read_bytes() == b"precious"
+    assert not Path("copy.db").exists()
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-journal"])
+def test_the_log_of_a_database_that_is_named_as_a_draft_is_kept(
+    database: isotone.Database, ending: str
+) -> None:
+    """The draft would be a new database with this log, which SQLite would apply to it, or delete."""
+    database.backup("mine.db")
+    log = Path(f"copy.db.part{ending}")
+    log.write_bytes(b"precious")
+    for call in (lambda: database.backup("copy.db"), lambda: isotone.restore("mine.db", "copy.db")):
+        with pytest.raises(UsageError, match=rf"copy\.db\.part{ending} is the log of a database"):
+            call()
+        assert log.read_bytes() == b"precious"
+    Path("copy.db.part-begun").touch()  # a killed backup of a database in memory leaves such a log
+    database.backup("copy.db")
+    assert not log.exists()
+
+
 def test_a_backup_is_not_restored_over_itself(database: isotone.Database) -> None:
     database.backup("copy.db")
     with pytest.raises(UsageError, match="is the backup itself"):

@@ -42,6 +42,24 @@ def test_a_database_does_not_get_the_name_of_a_log(ending: str) -> None:
     assert [path.name for path in Path().iterdir()] == ["shop.db"]
 
 
+@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
+def test_a_database_does_not_get_the_name_of_a_log_through_a_link(ending: str) -> None:
+    Path("link.db").symlink_to(f"shop.db{ending}")
+    with pytest.raises(StorageError, match=rf"shop\.db{ending} is the name of a log of .*shop\.db"):
+        isotone.open("link.db")
+    assert tables_of("shop.db") == ["Orders"]
+    assert sorted(path.name for path in Path().iterdir()) == ["link.db", "shop.db"]
+
+
+def test_a_link_to_a_database_with_a_database_for_a_log_is_refused() -> None:
+    apsw.Connection("new.db-wal").execute("CREATE TABLE precious (a)")
+    before = Path("new.db-wal").read_bytes()
+    Path("link.db").symlink_to("new.db")
+    with pytest.raises(StorageError, match=r"new\.db-wal is a database, and would be deleted"):
+        isotone.open("link.db")
+    assert Path("new.db-wal").read_bytes() == before
+
+
 @pytest.mark.parametrize("ending", ["-wal", "-journal"])
 @pytest.mark.parametrize("is_ours", [True, False])
 def test_a_database_that_has_the_name_of_a_log_is_not_deleted(

@@ -75,6 +75,14 @@ def test_a_file_of_something_else_is_left_alone(page, file):
         assert file.read_text() == text
 
 
+def test_a_file_that_is_not_utf_8_is_left_alone(page, file):
+    text = '[{"name": "Gr\xfc\xdfe", "words": "", "address": "#/t/shop/items"}]'.encode("latin-1")
+    file.write_bytes(text)
+    assert "not a file of saved queries" in error(page.call("queries"))
+    assert "not a file of saved queries" in error(page.call("save_query", OPEN))
+    assert file.read_bytes() == text
+
+
 def test_an_address_leads_to_a_view(page, file):
     assert "not one of a view" in error(page.call("save_query", {**OPEN, "address": "https://x/"}))
     assert "needs a name" in error(page.call("save_query", {"name": "x"}))

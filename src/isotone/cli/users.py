@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -126,14 +127,14 @@ def _add(arguments: argparse.Namespace) -> None:
     )
     check_user(arguments.name, user)
     _check_limits(user)
-    with changing_users(arguments.credentials) as users:
+    result = f"{arguments.name} was added to {arguments.credentials}: {_access(user)}."
+    show = partial(_print_pair, result, arguments.name, key)
+    with changing_users(arguments.credentials, announce=show) as users:
         if arguments.name in users:
             raise UsageError(
                 f"there is a user {arguments.name} already; isotone user rotate {arguments.name} gives a new key"
             )
         users[arguments.name] = user
-        print(f"{arguments.name} was added to {arguments.credentials}: {_access(user)}.", end=" ")
-        _print_pair(arguments.name, key)
 
 
 def _check_limits(user: User) -> None:
@@ -168,17 +169,27 @@ def _rotate(arguments: argparse.Namespace) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
     key = new_key(_lifetime(arguments.expires), now=now)
     overlap = _lifetime(arguments.overlap)
-    with changing_users(arguments.credentials) as users:
+    kept: list[AccessKey] = []
+
+    def show() -> None:
+        _print_pair(_rotated(arguments, key, kept), arguments.name, key)
+
+    with changing_users(arguments.credentials, announce=show) as users:
         user = _found(users, arguments)
         old = [] if overlap is None else [_ending(each, now + overlap) for each in user.keys]
-        old = [each for each in old if each.expires is not None and each.expires > now]
-        until = max((each.expires for each in old if each.expires is not None), default=None)
-        users[arguments.name] = msgspec.structs.replace(user, keys=[*old, key])
-        end = "does not expire" if key.expires is None else f"is valid until {_time(key.expires)}"
-        old_end = "are no longer valid" if until is None else f"are valid until {_time(until)}"
-        print(f"{arguments.name} has a new key in {arguments.credentials}, which {end}.", end=" ")
-        print(f"Previous keys {old_end}.", end=" ")
-        _print_pair(arguments.name, key)
+        kept += [each for each in old if each.expires is not None and each.expires > now]
+        users[arguments.name] = msgspec.structs.replace(user, keys=[*kept, key])
+
+
+def _rotated(arguments: argparse.Namespace, key: AccessKey, kept: list[AccessKey]) -> str:
+    """Until when the new key and those that are kept are valid."""
+    until = max((each.expires for each in kept if each.expires is not None), default=None)
+    end = "does not expire" if key.expires is None else f"is valid until {_time(key.expires)}"
+    old_end = "are no longer valid" if until is None else f"are valid until {_time(until)}"
+    return (
+        f"{arguments.name} has a new key in {arguments.credentials}, which {end}. "
+        f"Previous keys {old_end}."
+    )
 
 
 def _remove(arguments: argparse.Namespace) -> None:
@@ -264,9 +275,10 @@ def _time(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
-def _print_pair(name: str, key: AccessKey) -> None:
-    """Print a new key: before the file is replaced, because nothing shows the key again if it cannot be printed."""
+def _print_pair(result: str, name: str, key: AccessKey) -> None:
+    """Print a result and a new key: before the file is replaced, because nothing shows the key again if it cannot be printed."""
     token = key.session_token
+    print(result, end=" ")
     print(
         _PAIR.format(
             name=name,

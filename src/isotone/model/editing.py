@@ -4,7 +4,7 @@
     after = edit_item(store, shop, item, {"status": "PAID"})
     revert_item(store, shop, after, item)
 
-Values are given by the fields' names, and validated. A refusal is the library's own error. An edit or a deletion is
+Values are given by the fields' names, and validated. A refusal is the library's own error. An edit, a repair or a deletion is
 refused if the item is no longer as it was seen (`writing/seen_items`).
 """
 
@@ -18,9 +18,8 @@ from isotone.errors import UsageError
 from isotone.model.declaring.changes import Change
 from isotone.model.inspection import Inspector, ItemFinding
 from isotone.model.verification import unclaimed_values
-from isotone.model.writing.item_rewrite import Rewrite
 from isotone.model.writing.put_and_delete import Put
-from isotone.model.writing.seen_items import DeleteSeen, EditSeen
+from isotone.model.writing.seen_items import DeleteSeen, EditSeen, RepairSeen
 from isotone.model.writing.write import Write
 from isotone.values.types import Item
 
@@ -129,7 +128,8 @@ def revert_item(store: Store, table: Table, now: Item | None, before: Item | Non
 def repair_item(store: Store, table: Table, item: Item, without: Collection[str] = ()) -> Item:
     """Write an item as its entity would write it now, without the given attributes; returns it afterwards.
 
-    Raises `UsageError` for an attribute that the entity declares: its value is the entity's, and is changed by an edit.
+    Raises `ConditionFailed` or `VersionConflict` if it was changed since, and `UsageError` for an attribute that the
+    entity declares: its value is the entity's, and is changed by an edit.
     """
     schema = schema_of_item(table, item)
     declared = sorted(schema.declared_attributes.intersection(without))
@@ -142,7 +142,7 @@ def repair_item(store: Store, table: Table, item: Item, without: Collection[str]
         return {name: value for name, value in values.items() if name not in without}
 
     change = left_out if without else None
-    write = Rewrite(schema, item, change, claims_values=bool(schema.unique))
+    write = RepairSeen(schema, item, change)
     store.run(store._write(write))
     return write.outcome(write.current or item)
 

@@ -13,7 +13,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from os import PathLike
@@ -133,28 +133,32 @@ def check_name(name: str) -> None:
 
 
 @contextmanager
-def changing_users(path: str | PathLike[str]) -> Iterator[dict[str, User]]:
+def changing_users(
+    path: str | PathLike[str], announce: Callable[[], None] | None = None
+) -> Iterator[dict[str, User]]:
     """Change the users in a credentials file: the block changes the dict, which is empty if there is no file yet.
 
     Other commands cannot change the file meanwhile. It is replaced as a whole, and only its owner can read it. If the path is
-    a symbolic link, its target is replaced. Raises `UsageError`.
+    a symbolic link, its target is replaced. `announce` is called when the new file is on the disk, and before it
+    replaces the old one: if it raises, nothing has changed. Raises `UsageError`.
     """
     check_output(OutputPath("--credentials", path, is_appended=True, needs_folder=False))
     file = Path(os.path.realpath(path)) if Path(path).is_symlink() else Path(path)
     new = file.with_name(file.name + ".new")
     try:
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
+        os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY))
     except FileExistsError:
         raise UsageError(f"another command is changing {file}; if none is, remove {new}") from None
     try:
-        with os.fdopen(descriptor, "wb") as writing:
-            users = read_users(file).by_name if file.exists() else {}
-            yield users
-            document = msgspec.json.encode(_UsersFile(Users(users).by_name))
-            with errors_name(path):
-                writing.write(msgspec.json.format(document, indent=2) + b"\n")
-                writing.flush()
-                os.fsync(descriptor)
+        users = read_users(file).by_name if file.exists() else {}
+        yield users
+        document = msgspec.json.encode(_UsersFile(Users(users).by_name))
+        with errors_name(path), new.open("wb") as writing:
+            writing.write(msgspec.json.format(document, indent=2) + b"\n")
+            writing.flush()
+            os.fsync(writing.fileno())
+        if announce is not None:
+            announce()
         new.replace(file)
     except BaseException:
         new.unlink(missing_ok=True)

@@ -388,15 +388,16 @@ def _check_names(path: str) -> None:
     """
     if path == MEMORY:
         return
+    file = target_of(path)  # a link may have any name
     for ending in _LOG_ENDINGS:
-        base = path.removesuffix(ending)
-        if base != path and header_of(base) is not None:
+        base = file.removesuffix(ending)
+        if base != file and header_of(base) is not None:
             raise StorageError(
-                f"{path} is the name of a log of {base}, and would be deleted with it: give another name"
+                f"{file} is the name of a log of {base}, and would be deleted with it: give another name"
             )
-        if ending != "-shm" and header_of(str(_beside(path, ending))) is not None:
+        if ending != "-shm" and header_of(f"{file}{ending}") is not None:
             raise StorageError(
-                f"{path}{ending} is a database, and would be deleted as a log of {path}: move it away, or give another name"
+                f"{file}{ending} is a database, and would be deleted as a log of {file}: move it away, or give another name"
             )
     if _other_names(path):
         raise StorageError(

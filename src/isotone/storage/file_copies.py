@@ -91,7 +91,7 @@ def back_up(
     check_exists(source)
     if Path(target).exists() and Path(target).samefile(source):
         raise UsageError(f"{target} is the database itself; give another file")
-    _check_target(target, is_earlier, force=force or update, source=source)
+    _check_target(target, is_earlier, force=force, update=update, source=source)
     if update and Path(target).exists():
         with _part_of(target, force=True):  # its lock keeps other backups away
             return _update(source, target, progress)
@@ -190,16 +190,22 @@ def _check_is_file(path: str) -> None:
 
 
 def _check_target(
-    target: str, is_earlier: IsEarlier, *, force: bool, source: str | None = None
+    target: str,
+    is_earlier: IsEarlier,
+    *,
+    force: bool,
+    update: bool = False,
+    source: str | None = None,
 ) -> None:
     check_outputs(
         OutputPath("the target", target, beside=(_PART_ENDING,), is_database=True),
         inputs={"the database": source},
     )
     exists = Path(target).exists()
-    if exists and not force:
+    if exists and not (force or update):
         raise UsageError(f"{target} exists; --force (force=True) replaces it")
     if not exists:
+        # with `update` as well: the journal of a backup that was moved away can still be needed
         _check_leftovers(target, force=force)
     if has_log(target):
         raise UsageError(
@@ -392,7 +398,11 @@ class _PartFile:
                 # a process was killed while naming its part; this name is also the finished target
                 file.unlink()
                 return
-        if self._mark.exists() or not _is_not_empty(self.path):
+        if self._mark.exists():
+            return
+        if not file.exists():
+            self._check_logs()
+        if not _is_not_empty(self.path):
             return
         if header is None or header.application_id != APPLICATION_ID or header.is_in_wal_mode:
             what = "no unfinished backup" if header is None else "a database"
@@ -400,6 +410,15 @@ class _PartFile:
                 f"{self.path} is {what}, and the backup would be written there until it is complete: give another "
                 "target, or delete that file"
             )
+
+    def _check_logs(self) -> None:
+        """Raise `UsageError` for a log without its database, which SQLite would apply to the part, or delete."""
+        for end in ("-wal", "-journal"):
+            if _is_not_empty(self.path + end):
+                raise UsageError(
+                    f"{self.path}{end} is the log of a database, and the backup would be written beside it: give another "
+                    "target, or move that file away"
+                )
 
     def open(self) -> None:
         """Open and lock the part. Deletes a part that a killed process has left."""

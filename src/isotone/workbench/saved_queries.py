@@ -94,7 +94,7 @@ class SavedQueries:
                 _check(each)
         except FileNotFoundError:
             return []
-        except (msgspec.DecodeError, UsageError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, UsageError) as error:
             raise UsageError(
                 f"{path} is not a file of saved queries ({error}); put it right, or give {OPTION} another one"
             ) from None

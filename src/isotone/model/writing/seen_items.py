@@ -1,6 +1,6 @@
-"""Writes of one item as a person saw it: `EditSeen` and `DeleteSeen`. Nobody's change in the meantime is overwritten.
+"""Writes of one item as a person saw it: `EditSeen`, `RepairSeen`, `DeleteSeen`. Nobody's change meanwhile is overwritten.
 
-A program that lost a race reads again and tries again. A person must be told: both writes are made on the condition that
+A program that lost a race reads again and tries again. A person must be told: these writes are made on the condition that
 *every* attribute is as it was seen, whether or not the entity has a version, and raise `VersionConflict`,
 `ConditionFailed` or `NotFound` otherwise.
 
@@ -19,6 +19,7 @@ from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.expression_trees import conjunction, unchanged
 from isotone.model.writing import uniqueness
+from isotone.model.writing.item_rewrite import ChangeItem, Rewrite
 from isotone.model.writing.moves import Move
 from isotone.model.writing.put_and_delete import Delete
 from isotone.model.writing.write import (
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class _AsSeen(Write[Any]):
-    """What both writes know of the item that was seen."""
+    """What these writes know of the item that was seen."""
 
     entity: Entity | None
     when: Condition | None
@@ -110,6 +111,23 @@ class EditSeen(_AsSeen, Move[Any]):
 
     def finish(self, plan: PlannedWrite, attributes: Item | None) -> Any:
         return plan.outcome
+
+
+class RepairSeen(_AsSeen, Rewrite):
+    """Write an item as a put would write it now, with the markers of its unique values."""
+
+    def __init__(self, schema: EntitySchema, item: Item, change: ChangeItem | None) -> None:
+        super().__init__(schema, item, change, claims_values=bool(schema.unique))
+        self._see(schema, item)
+
+    def plan(self, now: float) -> PlannedWrite:
+        current = self.current
+        known = [self._seen]
+        if self._target is not None:
+            known.append(self._target[1])  # an earlier attempt wrote it, and its answer was lost
+        if current is None or not any(is_same_item(each, current) for each in known):
+            raise self._changed(current)
+        return super().plan(now)
 
 
 class DeleteSeen(_AsSeen, Delete[Any]):
