@@ -113,7 +113,9 @@ class EntitySample:
     ) -> None:
         self.schema = schema
         self.name: str = schema.entity.__name__
-        self.owner = None if relations.owner is None else others[relations.owner.target.tag]
+        self.owner: EntitySample | None = (
+            None if relations.owner is None else others[relations.owner.target.tag]
+        )
         self._asked = asked
         self._settings = settings
         self._others = others

@@ -13,6 +13,7 @@ import os
 import re
 import secrets
 import stat
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -170,7 +171,7 @@ def readable_by_others(path: str | PathLike[str]) -> bool:
 
     A file of another owner is read through its group, which is then meant: so Kubernetes mounts a secret (root, 0440).
     """
-    if os.name != "posix":
+    if sys.platform == "win32":
         return False
     file, user = Path(path).stat(), os.geteuid()
     needs_group = user not in (0, file.st_uid)
