@@ -217,6 +217,7 @@ def test_expired_items_are_deleted_in_the_history_too(ask: Asker) -> None:
         ({"RestoreDateTime": START, "UseLatestRestorableTime": True}, "ValidationException"),
         ({"RestoreDateTime": START, "SourceTableName": None}, "ValidationException"),
         ({"RestoreDateTime": START, "SourceTableName": "none"}, "TableNotFoundException"),
+        ({"RestoreDateTime": START, "SourceTableArn": "a;c"}, "ValidationException"),
         ({"RestoreDateTime": START, "TargetTableName": "tab"}, "TableAlreadyExistsException"),
         ({"RestoreDateTime": START, "TargetTableName": "t"}, "ValidationException"),
         (

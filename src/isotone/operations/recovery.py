@@ -130,6 +130,8 @@ def _check_source(request: RestoreTableToPointInTime) -> None:
         raise ValidationException(
             f"{INVALID}One of SourceTableName or SourceTableArn must be specified"
         )
+    if request.source_table_arn is not None:
+        table_name(request.source_table_arn)  # also beside a name, which then decides
 
 
 def _check_time(request: RestoreTableToPointInTime) -> None:
