@@ -29,6 +29,8 @@ LONG = (
     "worker",
     "verify",
     "rewrite",
+    "seed",
+    "apply",
     "simulate",
     "copy",
     "diff",

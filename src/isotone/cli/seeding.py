@@ -31,6 +31,7 @@ from isotone.errors import UsageError
 from isotone.output_paths import check_outputs
 from isotone.tables.job_state import JobState, address_text, state_output
 from isotone.tables.jobs import state_of
+from isotone.text_table import pluralized
 
 _ENTRY: Final = "seed"
 _SAVE_EVERY: Final = 1.0
@@ -184,7 +185,7 @@ class _SeedOutput:
         found = None if restart else state.get(_ENTRY, _Saved)
         if found is not None and found.of != self._of:
             raise UsageError(
-                f"the interrupted run had {found.of:,} items, and these would be {self._of:,}: the model has changed; "
+                f"the interrupted run had {pluralized(found.of, 'item')}, and this one has {self._of:,}: the model has changed; "
                 "give --restart --add to begin again"
             )
         self.done = 0 if found is None else found.done
