@@ -11,8 +11,7 @@ from tests.schema.test_round_trips import made
 
 from isotone.errors import UsageError
 from isotone.schema.cloudformation import logical_names, read_json, read_yaml
-from isotone.schema.deployable import DeployableTable
-from isotone.schema.reading import ReadTables
+from isotone.schema.deployable import DeployableTable, ReadTables
 
 KEYS = """\
       AttributeDefinitions: [{AttributeName: id, AttributeType: S}]

@@ -16,6 +16,7 @@ from isotone.schema.deployable import (
     LONGEST_RECOVERY,
     ON_DEMAND,
     DeployableTable,
+    ReadTables,
     normal_request,
 )
 from isotone.schema.document import (
@@ -28,7 +29,6 @@ from isotone.schema.document import (
 )
 from isotone.schema.global_tables import read_global_table
 from isotone.schema.intrinsics import Intrinsics
-from isotone.schema.reading import ReadTables
 from isotone.schema.yaml_text import parsed_yaml, yaml_text
 from isotone.text_table import pluralized
 

@@ -9,7 +9,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from isotone.schema.deployable import DeployableTable, deployable_of, normal_request
+from isotone.schema.deployable import (
+    DeployableTable,
+    ReadTables,
+    deployable_of,
+    no_parameters,
+    normal_request,
+)
 from isotone.schema.document import (
     REQUEST,
     DocumentValue,
@@ -17,7 +23,6 @@ from isotone.schema.document import (
     parsed_json,
     taken,
 )
-from isotone.schema.reading import ReadTables, no_parameters
 from isotone.tables.definition import TableDefinition
 
 _NAMED: Final = {"TableName": str, "KeySchema": REQUEST["KeySchema"]}

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from isotone.backends.interface import Backend
-from isotone.errors import ApiError
+from isotone.errors import ApiError, UsageError
 from isotone.tables.definition import SUBJECT_OF, TableDefinition
 from isotone.values.types import Item
 
@@ -87,6 +87,22 @@ class DeployableTable(msgspec.Struct, frozen=True, kw_only=True):
 def key_names(schema: Sequence[Mapping[str, str]], kind: str) -> list[str]:
     """The names of the attributes of one part of a key: HASH or RANGE."""
     return [each["AttributeName"] for each in schema if each["KeyType"] == kind]
+
+
+# What a reader gives
+
+
+class ReadTables(NamedTuple):
+    """The tables that a file defines, and notes about what of it was not read."""
+
+    tables: list[DeployableTable]
+    notes: list[str]
+
+
+def no_parameters(source: str, parameters: Mapping[str, str]) -> None:
+    """Refuse parameters for a file of a format that has none."""
+    if parameters:
+        raise UsageError(f"{source} has no parameters, so {next(iter(parameters))!r} means nothing")
 
 
 # The normal form

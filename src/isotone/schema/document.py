@@ -9,6 +9,7 @@ read, by the format's own rules: what nobody reads need not be known.
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -204,3 +205,13 @@ REQUEST: Final[dict[str, Any]] = {
     "Tags": TAGS,
 }
 """The members of a CreateTable request besides the table's name."""
+
+
+def extra_module(name: str, package: str, purpose: str) -> Any:
+    """A module of an extra package; raises `UsageError` that says how to install it."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise UsageError(f"{purpose}, install {package}: pip install 'isotone[schema]'") from None

@@ -14,10 +14,9 @@ from typing import Final, NamedTuple
 from isotone.errors import UsageError
 from isotone.output_paths import is_database
 from isotone.schema import cdk, cloudformation, create_table, markdown, nosql_workbench, terraform
-from isotone.schema.deployable import DeployableTable
+from isotone.schema.deployable import DeployableTable, ReadTables
 from isotone.schema.document import parsed_json
 from isotone.schema.features import FEATURES, kept
-from isotone.schema.reading import ReadTables
 
 Read = Callable[[str, str, Mapping[str, str]], ReadTables]
 

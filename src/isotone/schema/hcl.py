@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from isotone.errors import UsageError
-from isotone.schema.document import DocumentValue, shown
-from isotone.schema.extras import extra_module
+from isotone.schema.document import DocumentValue, extra_module, shown
 
 # Writing
 

@@ -16,11 +16,12 @@ from isotone.schema.deployable import (
     PROVISIONED,
     DeployableTable,
     Facet,
+    ReadTables,
     key_names,
+    no_parameters,
     normal_request,
 )
 from isotone.schema.document import UNITS, DocumentValue, ObjectShape, parsed_json, taken
-from isotone.schema.reading import ReadTables, no_parameters
 from isotone.values.types import Item
 
 _KINDS: Final = {"HASH": "PartitionKey", "RANGE": "SortKey"}

@@ -14,6 +14,7 @@ from isotone.schema.deployable import (
     LONGEST_RECOVERY,
     PROVISIONED,
     DeployableTable,
+    ReadTables,
     key_names,
     normal_request,
 )
@@ -27,7 +28,6 @@ from isotone.schema.hcl import (
     parsed_hcl,
     unquoted,
 )
-from isotone.schema.reading import ReadTables
 from isotone.text_table import pluralized
 
 TABLE: Final = "aws_dynamodb_table"

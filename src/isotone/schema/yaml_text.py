@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from isotone.errors import UsageError
-from isotone.schema.extras import extra_module
+from isotone.schema.document import extra_module
 
 _PLAIN: Final = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*(?:::?[A-Za-z0-9_./-]+)*")
 # Words that some reader of YAML takes for something else than a text.
@@ -68,7 +68,7 @@ def parsed_yaml(text: str, source: str) -> Any:
     """The content of a template in YAML; raises `UsageError` that names the line."""
     yaml = extra_module("yaml", "PyYAML", f"to read {source}")
 
-    class Loader(yaml.SafeLoader):  # type: ignore[name-defined,misc]
+    class Loader(yaml.SafeLoader):  # type: ignore[name-defined,misc] # of an extra, so imported here
         """Reads intrinsic functions as objects, and dates as texts; refuses aliases and repeated names."""
 
         def compose_node(self, parent: Any, index: Any) -> Any:
