@@ -72,7 +72,10 @@ def put(
     if stamp is not None:
         replica_log.record(engine, table, key, record, stamp)
     if meter is not None:
-        charge(meter, table, old, old_item, item, size)
+        if table.vectors:
+            charge(meter, table, old, old_item, item, size)
+        else:  # what `charge` does, without another call in each write
+            meter.write(old_size, size)
 
 
 def add(engine: Engine, table: StoredTable, new: Sequence[tuple[bytes, bytes]]) -> bool:

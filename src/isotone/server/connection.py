@@ -2,8 +2,8 @@
 
 A request for an unknown host, or of a web page of another origin, is refused once its headers have arrived (`admission`).
 
-Each request, and each refusal, enters the backlog; `_advance` alone decides what comes next. It starts the requests of the
-backlog in their order, but none
+A request that arrives alone at a connection with nothing to do starts at once. Each other request, and each refusal, enters
+the backlog; `_advance` alone decides what comes next. It starts the requests of the backlog in their order, but none
 
     while a response is outstanding     a write waits for its commit, a long request for its lane
     while the peer does not read        the transport asked to pause
@@ -358,13 +358,18 @@ class ServerConnection(asyncio.Protocol):
         self._received = self._repeated = self._counted = 0
         self._in_head = True
         backlog = self._backlog
-        if backlog:
+        if backlog or self._turn_ends or self._outstanding is not None or self._blocked:
             backlog.append((request, keep_alive, 0.0))
             if len(backlog) >= _BACKLOG_LIMIT:
                 self._pause_reading()
+            elif len(backlog) == 1:
+                self._advance()
         else:
-            backlog.append((request, keep_alive, 0.0))
-            self._advance()
+            now = perf_counter()
+            self._turn_ends = now + _TURN
+            self._start(request, keep_alive, now)
+            if self._held:
+                self._advance()
 
     def _read_soon(self, received: Received) -> Decoded | Received:
         """A request, decoded; as it arrived (`Received`) if decoding takes long."""
@@ -415,39 +420,42 @@ class ServerConnection(asyncio.Protocol):
 
     def _advance(self) -> None:
         """What comes next: start the requests of the backlog, as long as nothing holds them up."""
-        backlog, requests = self._backlog, self._requests
+        backlog = self._backlog
         while backlog and self._outstanding is None and not self._blocked:
+            now = perf_counter()
             if not self._turn_ends:
-                self._turn_ends = perf_counter() + _TURN
-            elif perf_counter() >= self._turn_ends:
+                self._turn_ends = now + _TURN
+            elif now >= self._turn_ends:
                 self._loop.call_soon(self._take_turn)
                 return
             request, keep_alive, read_since = backlog.popleft()
-            try:
-                if type(request) is not ServiceCall:
-                    self._start_page_or_refusal(request, keep_alive)
-                    continue
-                operation, style = request.operation, request.style
-                number = requests[operation] = requests[operation] + 1
-                began = 0.0 if number % self._every else perf_counter()
-                result = self._dispatcher.submit(request, self._answer)
-                if result is None:
-                    began = read_since or began or perf_counter()
-                    self._outstanding = style, keep_alive, operation, began
-                    continue
-                if began:
-                    self._observe(operation, result, began, self._every)
-                elif type(result) is not bytes:
-                    self._monitor.metrics.count_error(operation, result)
-                self._respond(style, result, keep_alive)
-            except Exception:  # a fault of ours is a 500 for its client, not the end of the loop
-                log.exception("a request could not be answered")
-                self._break_off()
+            self._start(request, keep_alive, read_since or now)
         if self._held and self._outstanding is None and not backlog:
             self._release(self._counted)  # all are answered, even if the client has not read all
         if self._paused and not (backlog or self._blocked or self._transport.is_closing()):
             self._paused = False
             self._transport.resume_reading()
+
+    def _start(self, request: _Request, keep_alive: bool, began: float) -> None:
+        """Answer a request, or leave it outstanding."""
+        try:
+            if type(request) is not ServiceCall:
+                self._start_page_or_refusal(request, keep_alive)
+                return
+            operation, style = request.operation, request.style
+            number = self._requests[operation] = self._requests[operation] + 1
+            result = self._dispatcher.submit(request, self._answer)
+            if result is None:
+                self._outstanding = style, keep_alive, operation, began
+                return
+            if not number % self._every:
+                self._observe(operation, result, began, self._every)
+            elif type(result) is not bytes:
+                self._monitor.metrics.count_error(operation, result)
+            self._respond(style, result, keep_alive)
+        except Exception:  # a fault of ours is a 500 for its client, not the end of the loop
+            log.exception("a request could not be answered")
+            self._break_off()
 
     def _take_turn(self) -> None:
         self._turn_ends = 0.0
@@ -501,10 +509,11 @@ class ServerConnection(asyncio.Protocol):
         self._outstanding = None
         try:
             self._respond(style, result, keep_alive)
-        except Exception:  # as in `_advance`
+        except Exception:  # as in `_start`
             log.exception("a request could not be answered")
             self._break_off()
-        self._take_turn()
+        if self._backlog or self._held or self._paused:
+            self._take_turn()
 
     def _respond(
         self, style: ResponseStyle, result: Result | PlainResponse, keep_alive: bool
