@@ -23,7 +23,7 @@ from isotone.errors import (
 from isotone.expressions import CompiledUpdate
 from isotone.operations.capacity import Charged
 from isotone.operations.item_validation import INVALID, check_updated, checked_key, requested_key
-from isotone.operations.long_writes import LARGE, first, known_result, stored
+from isotone.operations.long_writes import LARGE, evaluated_here, known_result, stored
 from isotone.operations.request_expressions import Matches, Values
 from isotone.values.attribute_validation import AttributeValue, Item
 from isotone.values.size import item_size, text_size, value_size
@@ -73,7 +73,7 @@ class ItemChange(msgspec.Struct, frozen=True, gc=False):
         Raises `ConditionalCheckFailedException` if the condition is false. Needs neither the store nor the engine.
         """
         record, item = old
-        if first.known and record and (known := known_result(self, record)) is not None:
+        if evaluated_here.known and record and (known := known_result(self, record)) is not None:
             try:
                 if known.error is not None:
                     raise known.error

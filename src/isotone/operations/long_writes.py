@@ -49,12 +49,12 @@ class Evaluated(NamedTuple):
     error: ApiError | None
 
 
-class _First(threading.local):
+class _EvaluatedHere(threading.local):
     known: dict[tuple[str, bytes], Evaluated] | None = None
     insists = False
 
 
-first: Final = _First()
+evaluated_here: Final = _EvaluatedHere()
 """What this thread has evaluated for its request that begins again."""
 
 
@@ -81,11 +81,11 @@ def evaluate(change: ItemChange, record: bytes) -> Evaluated:
 
 def evaluating_first(run: Callable[[], T], ended: EvaluateFirst) -> T:
     """Execute a request that `EvaluateFirst` has ended: evaluate its changes, and begin again."""
-    if first.known is not None:
+    if evaluated_here.known is not None:
         raise ended  # `run` itself comes here: the loop below evaluates what is missing
     changes = ended.changes
     known: dict[tuple[str, bytes], Evaluated] = {}
-    first.known = known
+    evaluated_here.known = known
     try:
         for _ in range(_ATTEMPTS):
             for change, record in changes:
@@ -94,21 +94,27 @@ def evaluating_first(run: Callable[[], T], ended: EvaluateFirst) -> T:
                 return run()
             except EvaluateFirst as again:
                 changes = again.changes
-        first.insists = True  # others keep changing the item, so evaluate it in the transaction
+        evaluated_here.insists = (
+            True  # others keep changing the item, so evaluate it in the transaction
+        )
         return run()
     finally:
-        first.known = None
-        first.insists = False
+        evaluated_here.known = None
+        evaluated_here.insists = False
         known.clear()  # the traceback of an error would keep it
 
 
 def stored(change: ItemChange, record: bytes) -> Stored:
     """The state before a change of a large record. Raises `TakesLong` or `EvaluateFirst` if it is evaluated elsewhere."""
     size = len(record)
-    if (size <= _PARSED and size * change.nodes <= _QUICK) or first.insists:
+    if (size <= _PARSED and size * change.nodes <= _QUICK) or evaluated_here.insists:
         return record, item_of(record)
     raise_if_long(True)
-    known = None if first.known is None else first.known.get((change.table.tree, change.key))
+    known = (
+        None
+        if evaluated_here.known is None
+        else evaluated_here.known.get((change.table.tree, change.key))
+    )
     if known is not None and known.record == record and known.table is change.table:
         return known.record, known.item
     raise EvaluateFirst([(change, record)])
@@ -130,6 +136,6 @@ def read_all(engine: Engine, changes: Iterable[ItemChange | None]) -> list[Store
 
 def known_result(change: ItemChange, record: bytes) -> Evaluated | None:
     """The result that was evaluated for this record, if any."""
-    assert first.known is not None
-    known = first.known.get((change.table.tree, change.key))
+    assert evaluated_here.known is not None
+    known = evaluated_here.known.get((change.table.tree, change.key))
     return known if known is not None and known.record is record else None
