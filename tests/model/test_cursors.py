@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import isotone
-from isotone import Attr, Entity, Global, Index, Key, Query, Store, Table, desc, field
+from isotone import Attr, Entity, Global, Index, Key, Page, Query, Store, Table, desc, field
 from isotone.clock import ManualClock
 from isotone.errors import InvalidCursor, UsageError
 from isotone.model.reading.cursors import CursorCipher, identity
@@ -215,3 +215,54 @@ def test_a_position_outside_of_the_new_range_starts_or_ends_it(
             ]
         else:
             assert [each.at.second for each in further] == [x for x in expected if x > last]
+
+
+limited = Table("limited")
+
+
+class Reading(Entity, table=limited):
+    sensor: Attr[str] = field()
+    number: Attr[int] = field(max=9_999)
+    is_high: Attr[bool] = field(default=False)
+
+    primary = Key("SENSOR", sensor).sort("READING", number)
+
+
+@given(high=st.sets(st.integers(0, 39)), data=st.data())
+def test_pages_that_a_limit_ends_early_lead_both_ways(high: set[int], data: st.DataObject) -> None:
+    """Many of these pages are empty, and lead on from where their reads have ended."""
+    with isotone.connect(":memory:", report=None) as store:
+        store.create_tables(limited)
+        store.put_many(
+            Reading(sensor="a", number=number, is_high=number in high) for number in range(40)
+        )
+        query = Reading.primary.where(Reading.sensor == "a").filter(Reading.is_high == True)  # noqa: E712
+        query = query.page_size(data.draw(st.integers(1, 6))).max_requests(
+            data.draw(st.integers(1, 3))
+        )
+        at = store.page(query, size=3)
+        for way in data.draw(st.lists(st.sampled_from(["cursor", "previous"]), max_size=30)):
+            to = getattr(at, way)
+            at = at if to is None else store.page(query, size=3, cursor=to)
+        here = [each.number for each in at]
+        after, before = walked(store, query, at, "cursor"), walked(store, query, at, "previous")
+        assert [*before[::-1], *here, *after] == sorted(high)
+
+
+def walked(store: Store, query: Query[Reading], page: Page[Reading], way: str) -> list[int]:
+    """The numbers on all pages that follow in one direction, in the order in which they come."""
+    found: list[int] = []
+    while (cursor := getattr(page, way)) is not None:
+        page = store.page(query, size=3, cursor=cursor)
+        numbers = [each.number for each in page]
+        found += numbers if way == "cursor" else numbers[::-1]
+    return found
+
+
+def test_a_query_that_finds_nothing_by_its_bounds_refuses_a_foreign_cursor() -> None:
+    with isotone.connect(":memory:") as store:
+        store.create_tables(limited)
+        nothing = Reading.primary.where(Reading.sensor == "a", Reading.number.between(9, 3))
+        assert store.page(nothing, size=3).items == []
+        with pytest.raises(InvalidCursor):
+            store.page(nothing, size=3, cursor="of somebody else")

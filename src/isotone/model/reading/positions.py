@@ -44,7 +44,8 @@ def neighbours(
     far = None if end is None else CursorPosition(at.is_back, end)
     near: CursorPosition | None = None
     if isinstance(read, Query) and (at.key is not None or at.is_back):
-        near = CursorPosition(not at.is_back, position(read, found[0][1]) if found else None)
+        # An empty page has the place where the query's own limits ended it, or the edge of the data.
+        near = CursorPosition(not at.is_back, position(read, found[0][1]) if found else end)
     return (near, far) if at.is_back else (far, near)
 
 

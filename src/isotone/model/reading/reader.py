@@ -238,9 +238,9 @@ class Reader:
         _check_unlimited(read, "a page has a size")
         if type(size) is not int or size < 1:
             raise UsageError(f"a page cannot have size={size!r}; give 1 or more")
+        at = position_of(self.cursors, read, cursor)
         if read.is_empty:
             return Page([], None, None, Stats(), (), read.schemas)
-        at = position_of(self.cursors, read, cursor)
         is_back = at.is_back
         meter = CostMeter(read.is_consistent, read.when_invalid)
         # Backwards, one more is read to see whether this is the first page.
