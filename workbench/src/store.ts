@@ -1,4 +1,4 @@
-/** Observable state that several components share: a value, its listeners, and a hook. */
+/** Observable state that several components share; `remembered` keeps a value in the browser. */
 
 import { useEffect, useState } from "preact/hooks";
 
