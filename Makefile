@@ -17,8 +17,8 @@ SUITES := tests/attack tests/browser tests/crash tests/schema_tools tests/sdks \
 	tests/examples/test_addresses.py tests/structures/test_sorted_set_redis.py
 
 # Tests of tools and pages: the newest Python is tried without them in .ci/run, and with them by `make matrix`.
-TOOLS := $(wildcard tests/advisor tests/bench tests/cli tests/demo tests/docs tests/examples tests/inference \
-	tests/moving tests/structures tests/workbench)
+TOOLS := $(wildcard tests/advisor tests/bench tests/cli tests/demo tests/design tests/docs tests/examples tests/inference \
+	tests/moving tests/schema tests/structures tests/workbench)
 
 # Many tests start processes, each of which would compile the library if nothing kept it compiled.
 export PYTHONDONTWRITEBYTECODE :=
