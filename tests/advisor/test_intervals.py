@@ -9,13 +9,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import pytest
+from tests.effort import LONG
 
 import isotone
 from isotone import Database, Global, Local, Number, Table
 from isotone.advisor import Cost
 from isotone.values.types import AttributeValue
 
-ASKED = 200
+ASKED = 200 if LONG else 50
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 RAW = Table(
     "raw",
