@@ -257,8 +257,14 @@ def test_can_mock_every_test(project: pytest.Pytester) -> None:
         @pytest.mark.real_dynamodb
         def test_is_left_alone():
             assert Endpoint.make_request is ORIGINAL
+
+        REAL = pytest.param(True, marks=pytest.mark.real_dynamodb)
+
+        @pytest.mark.parametrize("is_real", [False, REAL])
+        def test_a_case_is_left_alone(is_real):
+            assert (Endpoint.make_request is ORIGINAL) == is_real
         """,
-        3,
+        5,
     )
 
 

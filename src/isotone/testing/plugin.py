@@ -61,7 +61,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         names = getattr(item, "fixturenames", None)
         if names is not None and item.get_closest_marker("real_dynamodb") is None:
-            names.insert(0, "mock_dynamodb")
+            # pytest shares the list between the cases of a function, of which only some may be marked.
+            vars(item)["fixturenames"] = ["mock_dynamodb", *names]
 
 
 @pytest.fixture(scope="session")
