@@ -430,6 +430,7 @@ class ValidationException(ApiError):
     """The request breaks a rule: a wrong key, expression, value or combination of parameters."""
 
     namespace = _CORAL_VALIDATE
+    repeated_set: Sequence[str] = ()  # the members of the set, if one is there twice
 
 
 class SerializationException(ApiError):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -239,3 +240,15 @@ def test_legacy_conditions_have_as_many_values_as_a_request(ask: Asker) -> None:
     assert ask("Scan", TableName="tab", ScanFilter=present)["Count"] == 0
     assert ask("Scan", TableName="tab", ScanFilter=present, ConditionalOperator="OR")["Count"] == 1
     ask("DeleteItem", TableName="tab", Key=KEY, Expected={n: {"Exists": False} for n in absent})
+
+
+@pytest.mark.parametrize("repeated", [["b, c", "a", "a"], ["]", "a", "a"], ['"', "[", "["]])
+def test_a_repeated_member_is_told_with_the_members_as_they_are(
+    ask: Asker, repeated: list[str]
+) -> None:
+    ask.table()
+    error = ask.refused("PutItem", TableName="tab", Item={**KEY, "s": {"SS": repeated}})
+    first = sorted(repeated[:2])
+    assert error.message.endswith(
+        f"Input collection {json.dumps([*first, repeated[2]])} contains duplicates."
+    )

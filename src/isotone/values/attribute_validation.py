@@ -10,7 +10,7 @@ limited in size).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -221,9 +221,7 @@ def _flag_of(content: Any) -> bool:
 def _string_set(value: AttributeValue, members: Any, _depth: int) -> Measured:
     _check_members("SS", members)
     if len(set(members)) < len(members):
-        raise ValidationException(
-            f"{_INVALID}Input collection [{', '.join(members)}] contains duplicates."
-        )
+        raise _repeated(members, " ")
     return _sorted_set(value, "SS", members), text_size("".join(members))
 
 
@@ -239,11 +237,16 @@ def _binary_set(value: AttributeValue, members: Any, _depth: int) -> Measured:
     _check_members("BS", members)
     size = sum(len(shape.decode_base64(member)) for member in members)
     if len(set(members)) < len(members):
-        # AWS's message lacks this blank, too.
-        raise ValidationException(
-            f"{_INVALID}Input collection [{', '.join(members)}]of type BS contains duplicates."
-        )
+        raise _repeated(members, "of type BS ")  # AWS's message lacks a blank, too
     return _sorted_set(value, "BS", members), size
+
+
+def _repeated(members: Sequence[str], kind: str) -> ValidationException:
+    error = ValidationException(
+        f"{_INVALID}Input collection [{', '.join(members)}]{kind}contains duplicates."
+    )
+    error.repeated_set = members
+    return error
 
 
 def _sorted_set(value: AttributeValue, code: str, members: list[str]) -> AttributeValue:

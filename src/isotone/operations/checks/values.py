@@ -8,8 +8,7 @@ a bad placeholder value.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from isotone import limits
@@ -42,9 +41,6 @@ Source: TypeAlias = Callable[[RefusedRequest], Iterator[tuple[str, Values]]]
 
 PLACEHOLDERS: Final = "ExpressionAttributeValues"
 
-_DUPLICATES: Final = re.compile(
-    r"(.*Input collection )\[(.*)\]( |of type BS )contains duplicates\.", re.DOTALL
-)
 _EMPTY_SETS: Final = frozenset(EMPTY_SET.values())
 
 
@@ -111,9 +107,8 @@ def newer(error: ValidationException) -> ValidationException:
     duplicate.
     """
     message = error.message
-    found = _DUPLICATES.fullmatch(message)
-    if found is not None:
-        message = _quoted(found)
+    if error.repeated_set:
+        message = _quoted(message, error.repeated_set)
     elif message == DUPLICATE_NUMBERS:
         message = f"{INVALID}{DUPLICATE_NUMBERS}."
     elif message == NOT_A_NUMBER:
@@ -121,13 +116,12 @@ def newer(error: ValidationException) -> ValidationException:
     return error if message == error.message else ValidationException(message)
 
 
-def _quoted(found: re.Match[str]) -> str:
-    before, listed, kind = found.groups()
-    members = listed.split(", ")
+def _quoted(message: str, members: Sequence[str]) -> str:
+    """The message with the members of the set in quotes, those before the first repeated one sorted."""
     repeat = next(position for position, each in enumerate(members) if each in members[:position])
-    separator = ", " if kind == " " else ","
+    separator = "," if "of type BS" in message.rpartition("]")[2] else ", "
     quoted = separator.join(map(json.dumps, [*sorted(members[:repeat]), *members[repeat:]]))
-    return f"{before}[{quoted}]{kind}contains duplicates."
+    return message.replace(f"[{', '.join(members)}]", f"[{quoted}]", 1)
 
 
 def of_placeholder(name: str, error: ValidationException) -> ValidationException:
