@@ -1,5 +1,5 @@
 # ruff: noqa: A002 - arguments have the names that redis-py gives them
-"""Sorted sets: members with scores, in the order of scores, and the commands of Redis (zadd, zpopmin, zrangestore …).
+"""Sorted sets: members with scores, in their order; the commands of Redis (zadd with nx, gt, ch; zpopmin, zrange …).
 
     trending = SortedSet(store, "trending:2013-04-19")
     trending.create_table()

@@ -1,4 +1,4 @@
-"""DynamoDB's numbers: 38 digits as text, never floats; range checks, addition, normal form.
+"""DynamoDB's numbers: 38 digits as text, never floats; range checks, sum and difference (`a - b`), normal form.
 
 The normal form is how DynamoDB prints a number: plain notation with no exponent, no plus sign, no
 leading and no trailing zeros, and one zero, `0`. Two numbers are equal exactly when their normal forms

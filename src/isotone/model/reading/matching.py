@@ -1,4 +1,4 @@
-"""`Order.match(…)`: reads by the key or index that `key_planning` ranks first, and filters by the rest.
+"""`Order.match(…)`: which indexes qualify (projection, filter); `key_planning` ranks their keys by how much is read.
 
     Order.match(Order.customer == "x", Order.status == "OPEN", Order.total > 5).explain()
 
