@@ -11,7 +11,7 @@ PYTHONS ?= $(shell for minor in 11 12 13 14 15; do \
 READY  := $(VENV)/.ready
 # What make lowest runs: the layers that import packages of others. Some other tests need a newer botocore themselves.
 LOWEST_TESTS ?= tests/storage tests/codec tests/values tests/engine tests/packaging/test_extras.py tests/testing/test_mock.py \
-	$(foreach name,connection dispatcher lanes listener monitor request response whole,tests/server/test_$(name).py)
+	$(foreach name,connection dispatcher lanes listener monitor request response,tests/server/test_$(name).py)
 # Tests that start browsers, other clients and backends, and processes to kill. Their long forms have targets of their own.
 SUITES := tests/attack tests/browser tests/crash tests/schema_tools tests/sdks \
 	tests/examples/test_addresses.py tests/structures/test_sorted_set_redis.py

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -93,3 +94,13 @@ def test_an_extra_is_named_in_the_metadata_and_only_developers_need_more(wheel: 
     assert about["Requires-Python"] == ">=3.11"
     assert about["License-Expression"] == "Apache-2.0"
     assert (about["Name"], about["Version"]) == ("isotone", isotone.__version__)
+
+
+@pytest.mark.parametrize("target", ["lowest", "quick", "suites", "oracle", "redis"])
+def test_the_makefile_names_tests_that_exist(target: str) -> None:
+    """Some targets are run so rarely that a renamed file would be noticed late."""
+    command = ["make", "--dry-run", target]
+    made = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    named = set(re.findall(r"\btests/[\w/.]+", made))
+    assert named
+    assert [each for each in named if not (ROOT / each).exists()] == []
