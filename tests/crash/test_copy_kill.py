@@ -28,10 +28,11 @@ def copying(source: Path, target: Path, state: Path, *more: str) -> list[object]
     return ["copy", source, target, "--state", state, "--quiet", *more]
 
 
-def wait_for_change(state: Path, before: bytes) -> None:
-    """Wait until a copy has saved something new."""
+def wait_for_change(state: Path, before: bytes, failures: list[BaseException]) -> None:
+    """Wait until a copy has saved something new, which it does as long as somebody writes."""
     until = time.monotonic() + 60
     while not state.exists() or state.read_bytes() == before:
+        assert failures == []
         assert time.monotonic() < until, "the copy has not begun"
         time.sleep(0.01)
 
@@ -61,11 +62,13 @@ def test_a_killed_copy_continues_with_a_writer_at_work(tmp_path: Path, segments:
                 live = copying(source, target, state, "--live", "--segments", str(segments))
                 before = state.read_bytes() if state.exists() else b""
                 process = programs.isotone(*live, *budget, stdout=None)
-                wait_for_change(state, before)
-                time.sleep(rng.uniform(0.0, 0.4))
-                assert process.poll() is None, "a live copy goes on until it is stopped"
-                process.kill()
-                process.wait()
+                try:
+                    wait_for_change(state, before, failures)
+                    time.sleep(rng.uniform(0.0, 0.4))
+                    assert process.poll() is None, "a live copy goes on until it is stopped"
+                finally:
+                    process.kill()
+                    process.wait()
         finally:
             over.set()
             writer.join()
