@@ -224,7 +224,7 @@ def test_attributes_of_a_model_without_items_are_fields(isotone: Run, folder: Pa
         ("a.json", b"[" * 200_000, "a.json is nested too deeply"),
         ("a.yaml", b"[" * 200_000, "a.yaml is nested too deeply"),
         ("a.tf", b"x = " + b"[" * 20_000, "a.tf is "),
-        ("a.json", b"{}", "a.json is none of: CloudFormation in JSON, NoSQL Workbench's model, "),
+        ("a.json", b"{}", "a.json is none of: CreateTable's request in JSON, CloudFormation in JSON, "),
         ("a.json", b"[]", "a.json is none of: "),
         ("a.json", b"7", "a.json is none of: "),
         ("a.json", b'{"TableName": 5}', "a.json: lacks KeySchema"),

@@ -131,15 +131,15 @@ def _chosen(tables: list[DeployableTable], names: Sequence[str]) -> list[Deploya
 
 def _billed(table: DeployableTable, arguments: argparse.Namespace) -> DeployableTable:
     """The table, billed as `--billing` says."""
-    mode = _BILLING.get(arguments.billing, table.request["BillingMode"])
-    if mode == table.request["BillingMode"]:
+    mode = _BILLING.get(arguments.billing, table.definition["BillingMode"])
+    if mode == table.definition["BillingMode"]:
         return table
     if mode == PROVISIONED:
         print_notes([f"{table.name}: without {each}" for each in FEATURES["limits"].uses(table)])
     units = dict(zip(_MEMBERS, arguments.units or (_UNITS, _UNITS), strict=True))
     indexes = [
         {**index, "ProvisionedThroughput": units}
-        for index in table.request.get("GlobalSecondaryIndexes", ())
+        for index in table.definition.get("GlobalSecondaryIndexes", ())
     ]
     return table.with_members(
         BillingMode=mode, ProvisionedThroughput=units, GlobalSecondaryIndexes=indexes
