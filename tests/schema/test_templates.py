@@ -84,6 +84,8 @@ def test_parameters_are_given_from_outside() -> None:
     assert given.name == "shop-ann-prod"
     listed = table("TableName: !Select [2, !Ref Names]", PARAMETERS, Names="x,y,z")
     assert listed.name == "z"
+    spaced = table("TableName: !Select [1, !Ref Names]", PARAMETERS, Names="xxx, yyy ")
+    assert spaced.name == "yyy"
 
 
 @pytest.mark.parametrize(

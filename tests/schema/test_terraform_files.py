@@ -74,6 +74,8 @@ resource "aws_dynamodb_table" "orders" {{
         ('false ? "a" : upper(var.stage) == "DEV" ? "b?" : "c"', "b?"),
         ('"\\ud800"', "\ufffd"),
         ("tostring(true)", "true"),
+        ('tostring(var.stage == "dev")', "true"),
+        ('tostring(upper(var.stage) != "DEV")', "false"),
     ],
 )
 def test_expressions_are_resolved_by_the_file(name: str, expected: str) -> None:
@@ -128,7 +130,7 @@ def test_settings_of_a_table_are_read() -> None:
     enabled        = true
   }
   point_in_time_recovery { enabled = true }
-  server_side_encryption { enabled = false }
+  server_side_encryption { enabled = var.stage != "dev" }
   global_secondary_index {
     name               = "by_at"
     projection_type    = "INCLUDE"

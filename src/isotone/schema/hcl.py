@@ -197,6 +197,10 @@ class Expressions:
         if choice := _choice(text):
             condition, one, other = choice
             return self._expression(value, one if self._holds(value, condition) else other)
+        if compared := _comparison(text):
+            is_equal, *sides = compared
+            one, other = (self._expression(value, each) for each in sides)
+            return (one == other) == is_equal
         if call := _CALL.fullmatch(text):
             return self._call(value, *call.groups())
         root, _, rest = text.partition(".")
@@ -212,12 +216,6 @@ class Expressions:
         raise value.refusal(f"is {shown(text)}, which is not known here; write its value there")
 
     def _holds(self, value: DocumentValue, text: str) -> bool:
-        """Whether a condition is true: a value, or two that are compared."""
-        for sign in ("==", "!="):
-            at = next((place for place in _top_level(text) if text.startswith(sign, place)), None)
-            if at is not None:
-                one, other = (self._expression(value, each) for each in (text[:at], text[at + 2 :]))
-                return bool((one == other) == (sign == "=="))
         found = self._expression(value, text)
         if not isinstance(found, bool):
             raise value.refusal(f"depends on {shown(text.strip())}, which is not true or false")
@@ -292,6 +290,14 @@ def _closing(text: str, at: int) -> int:
 def _top_level(text: str) -> Iterator[int]:
     """The places in an expression that are in no text and in no brackets."""
     return (place for place, depth in _places(text) if not depth)
+
+
+def _comparison(text: str) -> tuple[bool, str, str] | None:
+    """Whether `ONE == OTHER` asks for equality, and its sides."""
+    for at in _top_level(text):
+        if text[at : at + 2] in ("==", "!="):
+            return text[at] == "=", text[:at], text[at + 2 :]
+    return None
 
 
 def _choice(text: str) -> tuple[str, str, str] | None:

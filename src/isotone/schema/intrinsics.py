@@ -98,7 +98,7 @@ class Intrinsics:
             found = self._given[name] if name in self._given else members["Default"].given
             kind = str(members["Type"].given) if "Type" in members else "String"
             is_list = kind == "CommaDelimitedList" or kind.startswith("List<")
-            return str(found).split(",") if is_list else found
+            return [each.strip() for each in str(found).split(",")] if is_list else found
         if name in self._given:  # a pseudo parameter
             return self._given[name]
         if name.startswith("AWS::"):
