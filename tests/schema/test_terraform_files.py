@@ -82,6 +82,25 @@ def test_expressions_are_resolved_by_the_file(name: str, expected: str) -> None:
     assert table("", name).name == expected
 
 
+@pytest.mark.parametrize("declared", ["type = {kind}", "default = {default}"])
+@pytest.mark.parametrize(
+    ("kind", "default", "given", "condition"),
+    [("number", "1", "5", "var.v == 5"), ("bool", "false", "true", "var.v")],
+)
+def test_what_is_given_has_the_type_of_its_variable(
+    declared: str, kind: str, default: str, given: str, condition: str
+) -> None:
+    head = f'variable "v" {{ {declared.format(kind=kind, default=default)} }}\n'
+    text = head + resource("", f'{condition} ? "yes" : "no"')
+    assert [each.name for each in read(text, {"v": given}).tables] == ["yes"]
+
+
+def test_a_number_that_is_none_is_refused_with_its_place() -> None:
+    text = 'variable "v" { type = number }\n' + resource("", "var.v")
+    with pytest.raises(UsageError, match=r'orders\.name is "many", which is not known here'):
+        read(text, {"v": "many"})
+
+
 def test_variables_are_given_from_outside() -> None:
     assert table("", '"${var.owner}-${local.prefix}"', owner="${x}", stage="prod").name == (
         "${x}-shop-prod"

@@ -207,7 +207,17 @@ def _variables(root: DocumentValue, parameters: Mapping[str, str]) -> dict[str, 
             known = ", ".join(declared) or "none"
             raise root.refusal(f"has no variable {name!r}; its variables: {known}")
     defaults = {name: body["default"] for name, body in declared.items() if "default" in body}
-    return {**defaults, **{name: as_parsed(value) for name, value in parameters.items()}}
+    given = {name: _given(declared[name], value) for name, value in parameters.items()}
+    return {**defaults, **given}
+
+
+def _given(variable: Mapping[str, Any], value: str) -> str:
+    """What is given for a variable, as the parser gives it: of a number or a truth value the text without quotes."""
+    is_plain = variable.get("type") in ("number", "bool")
+    is_like_default = isinstance(
+        variable.get("default"), int | float
+    )  # which a truth value is, too
+    return value if is_plain or is_like_default else str(as_parsed(value))
 
 
 def _without_marks(value: Any) -> Any:
