@@ -79,6 +79,18 @@ def test_functions_are_resolved_by_the_template(name: str, expected: str) -> Non
     assert table(f"TableName: {name}", PARAMETERS).name == expected
 
 
+@pytest.mark.parametrize("given", [{}, {"Enabled": "true"}])
+def test_a_parameter_may_be_a_truth_value_without_quotes(given: dict[str, str]) -> None:
+    head = """\
+        Parameters: {Enabled: {Type: String, Default: true}}
+        Conditions: {IsOn: !Equals [!Ref Enabled, true]}
+    """
+    properties = "TableName: !If [IsOn, !Sub 'is-${Enabled}', none]"
+    assert table(f"{properties}\n      Tags: [{{Key: a, Value: true}}]", head, **given).name == (
+        "is-true"
+    )
+
+
 def test_parameters_are_given_from_outside() -> None:
     given = table("TableName: !Sub '${AWS::StackName}-${Owner}-${Stage}'", PARAMETERS, Owner="ann", **{"AWS::StackName": "shop", "Stage": "prod"})  # fmt: skip
     assert given.name == "shop-ann-prod"

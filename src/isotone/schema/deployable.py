@@ -70,7 +70,7 @@ REQUEST: Final[dict[str, Any]] = {
     "TableClass": str,
     "DeletionProtectionEnabled": bool,
     "ResourcePolicy": str,
-    "Tags": [ObjectShape({"Key": str, "Value": str})],
+    "Tags": [ObjectShape({"Key": str, "Value": DocumentValue.value_text})],
 }
 """The members of a CreateTable request."""
 
@@ -92,12 +92,7 @@ def _read_tags(value: DocumentValue) -> list[dict[str, str]]:
     present = {
         name: each for name, each in value.members().items() if each.value is not RemovedProperty
     }
-    return [{"Key": name, "Value": _tag_value(each)} for name, each in present.items()]
-
-
-def _tag_value(value: DocumentValue) -> str:
-    """A deployment makes texts of truth values."""
-    return str(value.value).lower() if isinstance(value.value, bool) else value.text()
+    return [{"Key": name, "Value": each.value_text()} for name, each in present.items()]
 
 
 TAGS_BY_NAME: Final = At(

@@ -75,6 +75,11 @@ class DocumentValue(NamedTuple):
             return str(value)
         raise self.refusal(f"must be a text, not {shown(value)}")
 
+    def value_text(self) -> str:
+        """A text where a deployment makes one of a truth value, too; elsewhere `yes` is no name."""
+        value = self.value
+        return str(value).lower() if isinstance(value, bool) else self.text()
+
     def integer(self) -> int:
         """A whole number, which may be written as a text."""
         value = self.value
