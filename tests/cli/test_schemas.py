@@ -8,7 +8,22 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Run
 
+from isotone import Attr, Entity, Key, Table, connect, field
+from isotone import open as opened
 from isotone.schema.formats import FORMATS
+
+customers = Table("customers")
+
+
+class Customer(Entity, table=customers):
+    """A customer with a unique value."""
+
+    name: Attr[str] = field()
+    mail: Attr[str] = field(unique=True)
+    note: Attr[str] = field(default="")
+
+    primary = Key("CUSTOMER", name).sort("PROFILE")
+
 
 MODULE = """
 from datetime import datetime
@@ -161,6 +176,19 @@ def test_tables_of_a_file_and_of_a_template(isotone: Run, shop: Path, folder: Pa
     assert json.loads(isotone("schema", "t.tf").out)["TableName"] == "orders-dev"
 
 
+def test_a_sample_has_as_many_items_as_are_asked_for(isotone: Run, folder: Path) -> None:
+    """A page of a scan has a megabyte at most, and the records of unique values are no sample."""
+    with opened(str(folder / "a.db")) as database, connect(database) as store:
+        store.create_tables(customers)
+        for number in range(60):
+            note = "x" * 50_000 if number % 2 else ""
+            store.put(Customer(name=f"c{number}", mail=f"{number}@example.org", note=note))
+    for most, expected in ((50, 50), (55, 55), (100, 60)):
+        words = ("--format", "nosql-workbench", "--sample", most)
+        (table,) = json.loads(isotone("schema", "a.db", *words).out)["DataModel"]
+        assert len(table["TableData"]) == expected
+
+
 def test_the_kinds_of_items_of_a_module_and_of_a_file(
     isotone: Run, module: str, shop: Path
 ) -> None:
@@ -224,7 +252,7 @@ def test_attributes_of_a_model_without_items_are_fields(isotone: Run, folder: Pa
         ("a.json", b"[" * 200_000, "a.json is nested too deeply"),
         ("a.yaml", b"[" * 200_000, "a.yaml is nested too deeply"),
         ("a.tf", b"x = " + b"[" * 20_000, "a.tf is "),
-        ("a.json", b"{}", "a.json is none of: CloudFormation in JSON, NoSQL Workbench's model, "),
+        ("a.json", b"{}", "a.json is none of: CreateTable's request in JSON, CloudFormation in JSON, "),
         ("a.json", b"[]", "a.json is none of: "),
         ("a.json", b"7", "a.json is none of: "),
         ("a.json", b'{"TableName": 5}', "a.json: lacks KeySchema"),

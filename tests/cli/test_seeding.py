@@ -131,6 +131,8 @@ class Note(Entity, table=shop):
         (["--per", "Order:Customer=9"], "Customer belongs to no other entity, not to Order"),
         (["--popularity", "Customer=x"], "'x' is not a number from 0 to 3"),
         (["--until", "tomorrow"], "'tomorrow' is not a time, such as 2026-01-01"),
+        (["--until", "0001-01-01"], "'0001-01-01' is not in the years 1000 to 9900"),
+        (["--until", "9999-12-31"], "'9999-12-31' is not in the years 1000 to 9900"),
     ],
 )
 def test_a_wrong_option_is_one_line(site: str, isotone: Run, words: list[str], error: str) -> None:

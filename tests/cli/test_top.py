@@ -63,6 +63,7 @@ def test_a_transaction_is_shown_by_its_parts() -> None:
         (["http://localhost:1"], "does not answer"),
         (["http://localhost:1", "--rows", "0"], "shows nothing"),
         (["http://localhost:1", "--every", "0"], "is not a time"),
+        (["http://localhost:1", "--every", "inf"], "is not a time"),
     ],
 )
 def test_what_it_cannot_show_is_refused(

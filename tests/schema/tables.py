@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.examples.printed import FOLDER, run
 
 import isotone
-from isotone.schema.deployable import DeployableTable, deployable_of, normal_request
+from isotone.schema.deployable import DeployableTable, deployable, deployable_of
 from isotone.tables.definition import TableDefinition, read_definition
 from isotone.tables.description import table_names
 
@@ -129,11 +129,16 @@ def deployables(draw: st.DrawFn) -> DeployableTable:
     request["AttributeDefinitions"] = [
         {"AttributeName": name, "AttributeType": types[name]} for name in names if name in used
     ]
-    return DeployableTable(
-        request=normal_request(request),
-        expiry=draw(st.none() | TEXTS),
-        recovery_days=draw(st.sampled_from([0, 7, 35])),
-    )
+    if (name := draw(st.none() | TEXTS)) is not None:
+        request["TimeToLiveSpecification"] = {"Enabled": True, "AttributeName": name}
+    days = draw(st.sampled_from([0, 7, 35]))
+    request["PointInTimeRecoverySpecification"] = recovery(days)
+    return deployable(request)
+
+
+def recovery(days: int) -> dict[str, Any]:
+    """Point-in-time recovery that reaches back some days."""
+    return {"PointInTimeRecoveryEnabled": days > 0, "RecoveryPeriodInDays": days}
 
 
 def _key(partition: list[str], sort: list[str]) -> list[dict[str, str]]:
@@ -175,106 +180,96 @@ def _attributes(types: dict[str, str]) -> list[dict[str, str]]:
     return [{"AttributeName": name, "AttributeType": kind} for name, kind in types.items()]
 
 
-ON_DEMAND = DeployableTable(
-    request=normal_request(
-        {
-            "TableName": "Orders.on-demand_1",
-            "AttributeDefinitions": _attributes(
-                {"id": "S", "at": "N", "total": "N", "status": "S", "tenant": "S", "digest": "B"}
-            ),
-            "KeySchema": _key(["id"], ["at"]),
-            "LocalSecondaryIndexes": [
-                {
-                    "IndexName": "by_total",
-                    "KeySchema": _key(["id"], ["total"]),
-                    "Projection": {"ProjectionType": "KEYS_ONLY"},
-                }
-            ],
-            "GlobalSecondaryIndexes": [
-                {
-                    "IndexName": "by_tenant",
-                    "KeySchema": _key(["tenant", "status"], ["at", "digest"]),
-                    "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["a b", "c"]},
-                    "OnDemandThroughput": {"MaxReadRequestUnits": 7},
-                    "WarmThroughput": {
-                        "ReadUnitsPerSecond": 12_000,
-                        "WriteUnitsPerSecond": 4_000,
-                    },
-                }
-            ],
-            "BillingMode": "PAY_PER_REQUEST",
-            "OnDemandThroughput": {"MaxReadRequestUnits": 100, "MaxWriteRequestUnits": 50},
-            "WarmThroughput": {"ReadUnitsPerSecond": 13_000, "WriteUnitsPerSecond": 5_000},
-            "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
-            "SSESpecification": {
-                "Enabled": True,
-                "KMSMasterKeyId": "arn:aws:kms:eu-west-1:123456789012:key/0b5a41c0-1111-2222-3333-444455556666",
-            },
-            "TableClass": "STANDARD_INFREQUENT_ACCESS",
-            "DeletionProtectionEnabled": True,
-            "ResourcePolicy": (
-                '{"Version":"2012-10-17","Statement":[{"Sid":"All","Effect":"Allow","Principal":'
-                '{"AWS":"arn:aws:iam::123456789012:root"},"Action":["dynamodb:GetItem"],"Resource":"*"}]}'
-            ),
-            "Tags": [{"Key": "team", "Value": "shop"}, {"Key": "a:b", "Value": "x y/z+1=2@c"}],
-        }
-    ),
-    expiry="expires",
-    recovery_days=7,
+ON_DEMAND = deployable(
+    {
+        "TableName": "Orders.on-demand_1",
+        "AttributeDefinitions": _attributes(
+            {"id": "S", "at": "N", "total": "N", "status": "S", "tenant": "S", "digest": "B"}
+        ),
+        "KeySchema": _key(["id"], ["at"]),
+        "LocalSecondaryIndexes": [
+            {
+                "IndexName": "by_total",
+                "KeySchema": _key(["id"], ["total"]),
+                "Projection": {"ProjectionType": "KEYS_ONLY"},
+            }
+        ],
+        "GlobalSecondaryIndexes": [
+            {
+                "IndexName": "by_tenant",
+                "KeySchema": _key(["tenant", "status"], ["at", "digest"]),
+                "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["a b", "c"]},
+                "OnDemandThroughput": {"MaxReadRequestUnits": 7},
+                "WarmThroughput": {
+                    "ReadUnitsPerSecond": 12_000,
+                    "WriteUnitsPerSecond": 4_000,
+                },
+            }
+        ],
+        "BillingMode": "PAY_PER_REQUEST",
+        "OnDemandThroughput": {"MaxReadRequestUnits": 100, "MaxWriteRequestUnits": 50},
+        "WarmThroughput": {"ReadUnitsPerSecond": 13_000, "WriteUnitsPerSecond": 5_000},
+        "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+        "SSESpecification": {
+            "Enabled": True,
+            "KMSMasterKeyId": "arn:aws:kms:eu-west-1:123456789012:key/0b5a41c0-1111-2222-3333-444455556666",
+        },
+        "TableClass": "STANDARD_INFREQUENT_ACCESS",
+        "DeletionProtectionEnabled": True,
+        "ResourcePolicy": (
+            '{"Version":"2012-10-17","Statement":[{"Sid":"All","Effect":"Allow","Principal":'
+            '{"AWS":"arn:aws:iam::123456789012:root"},"Action":["dynamodb:GetItem"],"Resource":"*"}]}'
+        ),
+        "Tags": [{"Key": "team", "Value": "shop"}, {"Key": "a:b", "Value": "x y/z+1=2@c"}],
+        "TimeToLiveSpecification": {"Enabled": True, "AttributeName": "expires"},
+        "PointInTimeRecoverySpecification": recovery(7),
+    }
 )
-PROVISIONED = DeployableTable(
-    request=normal_request(
-        {
-            "TableName": "Sessions",
-            "AttributeDefinitions": _attributes({"id": "B", "user": "S"}),
-            "KeySchema": _key(["id"], []),
-            "GlobalSecondaryIndexes": [
-                {
-                    "IndexName": "by_user",
-                    "KeySchema": _key(["user"], []),
-                    "Projection": {"ProjectionType": "ALL"},
-                    "ProvisionedThroughput": {"ReadCapacityUnits": 3, "WriteCapacityUnits": 2},
-                }
-            ],
-            "BillingMode": "PROVISIONED",
-            "ProvisionedThroughput": {"ReadCapacityUnits": 10, "WriteCapacityUnits": 4},
-            "SSESpecification": {"Enabled": True},
-        }
-    ),
-    recovery_days=35,
+PROVISIONED = deployable(
+    {
+        "TableName": "Sessions",
+        "AttributeDefinitions": _attributes({"id": "B", "user": "S"}),
+        "KeySchema": _key(["id"], []),
+        "GlobalSecondaryIndexes": [
+            {
+                "IndexName": "by_user",
+                "KeySchema": _key(["user"], []),
+                "Projection": {"ProjectionType": "ALL"},
+                "ProvisionedThroughput": {"ReadCapacityUnits": 3, "WriteCapacityUnits": 2},
+            }
+        ],
+        "BillingMode": "PROVISIONED",
+        "ProvisionedThroughput": {"ReadCapacityUnits": 10, "WriteCapacityUnits": 4},
+        "SSESpecification": {"Enabled": True},
+        "PointInTimeRecoverySpecification": recovery(35),
+    }
 )
-SIMPLE = DeployableTable(
-    request=normal_request(
-        {
-            "TableName": "Settings",
-            "AttributeDefinitions": _attributes({"number": "N"}),
-            "KeySchema": _key(["number"], []),
-            "BillingMode": "PAY_PER_REQUEST",
-            "Tags": [{"Key": "team", "Value": "shop"}],
-        }
-    )
+SIMPLE = deployable(
+    {
+        "TableName": "Settings",
+        "AttributeDefinitions": _attributes({"number": "N"}),
+        "KeySchema": _key(["number"], []),
+        "BillingMode": "PAY_PER_REQUEST",
+        "Tags": [{"Key": "team", "Value": "shop"}],
+    }
 )
-VECTORS = DeployableTable(
-    request=normal_request(
-        {
-            "TableName": "Documents",
-            "AttributeDefinitions": _attributes({"id": "S", "tenant": "S"}),
-            "KeySchema": _key(["id"], []),
-            "VectorIndexes": [
-                {
-                    "IndexName": "near",
-                    "VectorAttribute": {"AttributeName": "embedding"},
-                    "SearchSchema": [
-                        {"AttributeName": "tenant", "SearchSchemaElementType": "HASH"}
-                    ],
-                    "Projection": {"ProjectionType": "ALL"},
-                    "Dimensions": 384,
-                    "DistanceFunction": "COSINE",
-                }
-            ],
-            "BillingMode": "PAY_PER_REQUEST",
-        }
-    )
+VECTORS = deployable(
+    {
+        "TableName": "Documents",
+        "AttributeDefinitions": _attributes({"id": "S", "tenant": "S"}),
+        "KeySchema": _key(["id"], []),
+        "VectorIndexes": [
+            {
+                "IndexName": "near",
+                "VectorAttribute": {"AttributeName": "embedding"},
+                "SearchSchema": [{"AttributeName": "tenant", "SearchSchemaElementType": "HASH"}],
+                "Projection": {"ProjectionType": "ALL"},
+                "Dimensions": 384,
+                "DistanceFunction": "COSINE",
+            }
+        ],
+        "BillingMode": "PAY_PER_REQUEST",
+    }
 )
 ALL_FEATURES = [ON_DEMAND, PROVISIONED, SIMPLE, VECTORS]
 """Tables that together use every feature, and that the service accepts."""

@@ -15,7 +15,7 @@ from tests.schema.test_workbench_models import FILES
 import isotone
 from isotone.errors import ApiError, UsageError
 from isotone.schema.deployable import make
-from isotone.schema.formats import FORMATS, written
+from isotone.schema.formats import FORMATS, read_text, written
 from isotone.schema.yaml_text import parsed_yaml
 
 ANYTHING = st.recursive(
@@ -77,10 +77,8 @@ def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
 
 
 def read_and_make(name: str, text: str) -> None:
-    read = FORMATS[name].read
-    assert read is not None
     try:
-        found = read(text, "file", {})
+        found = read_text(FORMATS[name], text, "file", {})
     except UsageError as error:
         refused = str(error)
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import isotone
-from isotone.schema.deployable import DeployableTable, deployable_of, make, normal_request
+from isotone.schema.deployable import deployable, deployable_of, make
 from isotone.tables.definition import TableDefinition, read_definition
 
 KEY = [{"AttributeName": "id", "KeyType": "HASH"}]
@@ -29,9 +29,12 @@ def test_settings_that_change_nothing_are_left_out() -> None:
         "TableClass": "STANDARD",
         "DeletionProtectionEnabled": False,
         "Tags": [],
+        "TimeToLiveSpecification": {"Enabled": False, "AttributeName": "expires"},
+        "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": False},
     }
-    assert normal_request(noisy) == REQUEST
-    assert normal_request({**REQUEST, "BillingMode": None})["BillingMode"] == "PROVISIONED"
+    assert deployable(noisy).definition == REQUEST
+    provisioned = deployable({**REQUEST, "BillingMode": None})
+    assert provisioned.definition["BillingMode"] == "PROVISIONED"
 
 
 def test_equal_tables_have_equal_requests() -> None:
@@ -51,27 +54,28 @@ def test_equal_tables_have_equal_requests() -> None:
         "SSESpecification": {"Enabled": True, "SSEType": "KMS"},
         "ResourcePolicy": '{"Version":"2012-10-17"}',
     }
-    assert normal_request(one) == normal_request(other)
-    assert list(normal_request(one)) == list(normal_request(other))
+    assert deployable(one) == deployable(other)
+    assert list(deployable(one).definition) == list(deployable(other).definition)
 
 
 def test_everything_that_is_deployed_is_taken_over() -> None:
-    table = DeployableTable(
-        request=normal_request(
-            {
-                **REQUEST,
-                "DeletionProtectionEnabled": True,
-                "OnDemandThroughput": {"MaxReadRequestUnits": 9},
-                "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"},
-                "Tags": [{"Key": "team", "Value": "shop"}],
-                "ResourcePolicy": (
-                    '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*",'
-                    '"Action":"dynamodb:GetItem","Resource":"*"}]}'
-                ),
-            }
-        ),
-        expiry="expires",
-        recovery_days=7,
+    table = deployable(
+        {
+            **REQUEST,
+            "DeletionProtectionEnabled": True,
+            "OnDemandThroughput": {"MaxReadRequestUnits": 9},
+            "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"},
+            "Tags": [{"Key": "team", "Value": "shop"}],
+            "ResourcePolicy": (
+                '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*",'
+                '"Action":"dynamodb:GetItem","Resource":"*"}]}'
+            ),
+            "TimeToLiveSpecification": {"Enabled": True, "AttributeName": "expires"},
+            "PointInTimeRecoverySpecification": {
+                "PointInTimeRecoveryEnabled": True,
+                "RecoveryPeriodInDays": 7,
+            },
+        }
     )
     with isotone.open(":memory:") as database:
         assert make(database, table) == []
@@ -91,7 +95,7 @@ def test_what_is_not_taken_over_is_said() -> None:
         described, kinesis_streams=("arn:stream",), denied=("ListTagsOfResource",)
     )
     table, notes = deployable_of(definition)
-    assert table.request == REQUEST
+    assert table.definition == REQUEST
     assert notes == [
         "orders: tags: ListTagsOfResource is denied, so it is not known",
         "orders: the Kinesis stream arn:stream: add it to the result yourself",
@@ -103,4 +107,7 @@ def test_what_is_not_taken_over_is_said() -> None:
 
 def test_a_saved_definition_without_a_period_has_the_longest() -> None:
     definition = TableDefinition({**REQUEST}, has_recovery=True)
-    assert deployable_of(definition)[0].recovery_days == 35
+    table, _ = deployable_of(definition)
+    assert table.definition["PointInTimeRecoverySpecification"] == {
+        "PointInTimeRecoveryEnabled": True
+    }

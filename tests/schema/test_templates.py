@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from textwrap import dedent
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 from tests.schema.test_round_trips import made
 
 from isotone.errors import UsageError
-from isotone.schema.cloudformation import logical_names, read_json, read_yaml
-from isotone.schema.deployable import DeployableTable, ReadTables
+from isotone.schema.cloudformation import logical_names
+from isotone.schema.deployable import DeployableTable
+from isotone.schema.formats import FORMATS, ReadTables, read_text
 
 KEYS = """\
       AttributeDefinitions: [{AttributeName: id, AttributeType: S}]
@@ -20,14 +22,18 @@ KEYS = """\
 """
 
 
+def read_yaml(text: str, parameters: Mapping[str, str]) -> ReadTables:
+    return read_text(FORMATS["cloudformation"], text, "t.yaml", parameters)
+
+
 def read(text: str, **parameters: str) -> ReadTables:
-    return read_yaml(dedent(text), "t.yaml", parameters)
+    return read_yaml(dedent(text), parameters)
 
 
 def table(more: str, head: str = "", **parameters: str) -> DeployableTable:
     """The table with more properties."""
     text = f"{dedent(head)}Resources:\n  Orders:\n    Type: AWS::DynamoDB::Table\n    Properties:\n{KEYS}"
-    (found,) = read_yaml(f"{text}      {more}\n", "t.yaml", parameters).tables
+    (found,) = read_yaml(f"{text}      {more}\n", parameters).tables
     return found
 
 
@@ -73,11 +79,25 @@ def test_functions_are_resolved_by_the_template(name: str, expected: str) -> Non
     assert table(f"TableName: {name}", PARAMETERS).name == expected
 
 
+@pytest.mark.parametrize("given", [{}, {"Enabled": "true"}])
+def test_a_parameter_may_be_a_truth_value_without_quotes(given: dict[str, str]) -> None:
+    head = """\
+        Parameters: {Enabled: {Type: String, Default: true}}
+        Conditions: {IsOn: !Equals [!Ref Enabled, true]}
+    """
+    properties = "TableName: !If [IsOn, !Sub 'is-${Enabled}', none]"
+    assert table(f"{properties}\n      Tags: [{{Key: a, Value: true}}]", head, **given).name == (
+        "is-true"
+    )
+
+
 def test_parameters_are_given_from_outside() -> None:
     given = table("TableName: !Sub '${AWS::StackName}-${Owner}-${Stage}'", PARAMETERS, Owner="ann", **{"AWS::StackName": "shop", "Stage": "prod"})  # fmt: skip
     assert given.name == "shop-ann-prod"
     listed = table("TableName: !Select [2, !Ref Names]", PARAMETERS, Names="x,y,z")
     assert listed.name == "z"
+    spaced = table("TableName: !Select [1, !Ref Names]", PARAMETERS, Names="xxx, yyy ")
+    assert spaced.name == "yyy"
 
 
 @pytest.mark.parametrize(
@@ -125,15 +145,16 @@ def test_settings_of_a_table_are_read() -> None:
       Tags: [{Key: b, Value: 1}, {Key: a, Value: x}]
       ResourcePolicy: {PolicyDocument: {Version: "2012-10-17", Statement: [{Effect: Allow, Principal: "*", Action: "dynamodb:*", Resource: "*"}]}}
 """)
-    assert (found.expiry, found.recovery_days) == ("expires", 7)
-    assert found.request["StreamSpecification"] == {
+    assert found.definition["TimeToLiveSpecification"]["AttributeName"] == "expires"
+    assert found.definition["PointInTimeRecoverySpecification"]["RecoveryPeriodInDays"] == 7
+    assert found.definition["StreamSpecification"] == {
         "StreamEnabled": True,
         "StreamViewType": "NEW_IMAGE",
     }
-    assert found.request["SSESpecification"]["KMSMasterKeyId"] == "alias/shop"
-    assert found.request["Tags"] == [{"Key": "a", "Value": "x"}, {"Key": "b", "Value": "1"}]
-    assert found.request["ResourcePolicy"].startswith('{"Version":"2012-10-17","Statement":[{')
-    assert "TableClass" not in found.request
+    assert found.definition["SSESpecification"]["KMSMasterKeyId"] == "alias/shop"
+    assert found.definition["Tags"] == [{"Key": "a", "Value": "x"}, {"Key": "b", "Value": "1"}]
+    assert found.definition["ResourcePolicy"].startswith('{"Version":"2012-10-17","Statement":[{')
+    assert "TableClass" not in found.definition
     assert made(found).expiry == "expires"
 
 
@@ -179,7 +200,7 @@ def test_simple_tables_of_sam() -> None:
               Tags: {team: shop}
         """
     )
-    sessions, users = (each.request for each in found.tables)
+    sessions, users = (each.definition for each in found.tables)
     assert sessions["AttributeDefinitions"] == [{"AttributeName": "id", "AttributeType": "S"}]
     assert (sessions["TableName"], sessions["BillingMode"]) == ("Sessions", "PAY_PER_REQUEST")
     assert sessions["SSESpecification"] == {"Enabled": True, "SSEType": "KMS"}
@@ -231,12 +252,13 @@ def test_a_global_table_is_read_as_its_first_replica() -> None:
     text = json.dumps(
         {"Resources": {"A": {"Type": "AWS::DynamoDB::GlobalTable", "Properties": properties}}}
     )
-    found = read_json(text, "t.json", {})
+    found = read_text(FORMATS["cloudformation-json"], text, "t.json", {})
     (orders,) = found.tables
-    assert orders.request["ProvisionedThroughput"] == units(6, 4)
-    assert orders.request["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"] == units(3, 2)
-    assert (orders.expiry, orders.recovery_days) == ("expires", 35)
-    assert orders.request["DeletionProtectionEnabled"] is True
+    assert orders.definition["ProvisionedThroughput"] == units(6, 4)
+    assert orders.definition["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"] == units(3, 2)
+    assert orders.definition["TimeToLiveSpecification"]["AttributeName"] == "expires"
+    assert orders.definition["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"]
+    assert orders.definition["DeletionProtectionEnabled"] is True
     assert any("Replicas[1] is not read" in note for note in found.notes)
     assert made(orders).table.units == (6, 4)
 
@@ -263,7 +285,7 @@ def units(read: int, write: int) -> dict[str, Any]:
 )
 def test_wrong_templates_are_refused_in_a_sentence(text: str, error: str) -> None:
     with pytest.raises(UsageError) as caught:
-        read_yaml(text, "t.yaml", {})
+        read_yaml(text, {})
     assert str(caught.value).startswith(error)
 
 
@@ -275,3 +297,24 @@ def test_names_of_resources_are_words_and_unique() -> None:
     assert logical_names(["shop", "shop-orders", "shop.orders", "1st", "a_b"]) == [
         *("ShopTable", "ShopOrdersTable", "ShopOrdersTable2", "T1stTable", "ABTable"),
     ]
+
+
+@pytest.mark.parametrize("key", ["null", "!Ref AWS::NoValue"])
+def test_a_simple_table_without_a_key_has_the_usual_one(key: str) -> None:
+    resource = f"{{Type: AWS::Serverless::SimpleTable, Properties: {{PrimaryKey: {key}}}}}"
+    (found,) = read_yaml(f"Resources: {{A: {resource}}}\n", {}).tables
+    assert found.types == {"id": "S"}
+
+
+def test_a_tag_may_be_a_truth_value_without_quotes() -> None:
+    properties = "{Tags: {backup: true, none: !Ref AWS::NoValue}}"
+    resource = f"{{Type: AWS::Serverless::SimpleTable, Properties: {properties}}}"
+    (found,) = read_yaml(f"Resources: {{A: {resource}}}\n", {}).tables
+    assert found.definition["Tags"] == [{"Key": "backup", "Value": "true"}]
+
+
+def test_a_removed_property_where_one_must_be_is_named_in_words() -> None:
+    error = refusal("Tags: [{Key: !Ref AWS::NoValue, Value: a}]")
+    assert error.endswith("Properties.Tags[0] lacks Key")
+    with pytest.raises(UsageError, match=r"Resources.A.Type must be a text, not nothing$"):
+        read_yaml("Resources: {A: {Type: !Ref AWS::NoValue}}\n", {})

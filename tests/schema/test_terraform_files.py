@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,12 @@ from tests.schema.test_round_trips import made
 
 from isotone.errors import UsageError
 from isotone.schema.deployable import DeployableTable
-from isotone.schema.formats import read_file
-from isotone.schema.terraform import read
+from isotone.schema.formats import FORMATS, ReadTables, read_file, read_text
+
+
+def read(text: str, parameters: Mapping[str, str]) -> ReadTables:
+    return read_text(FORMATS["terraform"], text, "t.tf", parameters)
+
 
 HEAD = """\
 variable "stage" {
@@ -29,7 +34,7 @@ locals {
 
 
 def table(more: str, name: str = '"orders"', **parameters: str) -> DeployableTable:
-    (found,) = read(HEAD + resource(more, name), "t.tf", parameters).tables
+    (found,) = read(HEAD + resource(more, name), parameters).tables
     return found
 
 
@@ -69,10 +74,31 @@ resource "aws_dynamodb_table" "orders" {{
         ('false ? "a" : upper(var.stage) == "DEV" ? "b?" : "c"', "b?"),
         ('"\\ud800"', "\ufffd"),
         ("tostring(true)", "true"),
+        ('tostring(var.stage == "dev")', "true"),
+        ('tostring(upper(var.stage) != "DEV")', "false"),
     ],
 )
 def test_expressions_are_resolved_by_the_file(name: str, expected: str) -> None:
     assert table("", name).name == expected
+
+
+@pytest.mark.parametrize("declared", ["type = {kind}", "default = {default}"])
+@pytest.mark.parametrize(
+    ("kind", "default", "given", "condition"),
+    [("number", "1", "5", "var.v == 5"), ("bool", "false", "true", "var.v")],
+)
+def test_what_is_given_has_the_type_of_its_variable(
+    declared: str, kind: str, default: str, given: str, condition: str
+) -> None:
+    head = f'variable "v" {{ {declared.format(kind=kind, default=default)} }}\n'
+    text = head + resource("", f'{condition} ? "yes" : "no"')
+    assert [each.name for each in read(text, {"v": given}).tables] == ["yes"]
+
+
+def test_a_number_that_is_none_is_refused_with_its_place() -> None:
+    text = 'variable "v" { type = number }\n' + resource("", "var.v")
+    with pytest.raises(UsageError, match=r'orders\.name is "many", which is not known here'):
+        read(text, {"v": "many"})
 
 
 def test_variables_are_given_from_outside() -> None:
@@ -123,7 +149,7 @@ def test_settings_of_a_table_are_read() -> None:
     enabled        = true
   }
   point_in_time_recovery { enabled = true }
-  server_side_encryption { enabled = false }
+  server_side_encryption { enabled = var.stage != "dev" }
   global_secondary_index {
     name               = "by_at"
     projection_type    = "INCLUDE"
@@ -140,9 +166,12 @@ def test_settings_of_a_table_are_read() -> None:
   lifecycle { prevent_destroy = true }
 """
     )
-    assert (found.expiry, found.recovery_days) == ("expires", 35)
-    assert "SSESpecification" not in found.request
-    assert [tag["Key"] for tag in found.request["Tags"]] == ["a:b", "stage", "team"]
+    assert found.definition["TimeToLiveSpecification"]["AttributeName"] == "expires"
+    assert found.definition["PointInTimeRecoverySpecification"] == {
+        "PointInTimeRecoveryEnabled": True
+    }
+    assert "SSESpecification" not in found.definition
+    assert [tag["Key"] for tag in found.definition["Tags"]] == ["a:b", "stage", "team"]
     (index,) = made(found).table.indexes
     assert (index.key.names, index.projection) == (("id", "at"), ("total",))
 
@@ -160,13 +189,13 @@ resource "aws_dynamodb_resource_policy" "other" {
 resource "aws_sqs_queue" "queue" {}
 module "vpc" { source = "x" }
 """
-    found = read(HEAD + resource("") + policy, "t.tf", {})
-    assert found.tables[0].request["ResourcePolicy"] == '{"Version":"2012-10-17","Statement":[]}'
+    found = read(HEAD + resource("") + policy, {})
+    assert found.tables[0].definition["ResourcePolicy"] == '{"Version":"2012-10-17","Statement":[]}'
     assert found.notes == ["t.tf: not read: 3 other resources"]
 
 
 def test_what_is_not_read_is_said() -> None:
-    found = read(resource("replica { region_name = var.region }\n  count = 2"), "t.tf", {})
+    found = read(resource("replica { region_name = var.region }\n  count = 2"), {})
     assert found.notes == [
         "t.tf: aws_dynamodb_table.orders.replica is not read",
         "t.tf: aws_dynamodb_table.orders.count is not read",
@@ -188,7 +217,7 @@ def test_a_folder_is_read_as_one_configuration(tmp_path: Path) -> None:
         ('resource "aws_dynamodb_table" "a" {}', "t.tf: aws_dynamodb_table.a lacks name"),
         (resource('dynamic "attribute" {\n for_each = []\n content {}\n }'), "t.tf: aws_dynamodb_table.orders has a dynamic block"),
         (resource("").replace('hash_key     = "id"', ""), "t.tf: aws_dynamodb_table.orders lacks the hash_key of orders"),
-        (resource("tags = [1]"), "t.tf: aws_dynamodb_table.orders has tags that are no map"),
+        (resource("tags = [1]"), "t.tf: aws_dynamodb_table.orders.tags must be an object, not [1]"),
         (resource("attribute = 5"), "t.tf: aws_dynamodb_table.orders.attribute must be a list, not 5"),
         ('resource "aws_dynamodb_table" "a" "b" {}', "t.tf: aws_dynamodb_table.a lacks name"),
         ("variable = 5", ""),
@@ -198,8 +227,8 @@ def test_a_folder_is_read_as_one_configuration(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_wrong_files_are_refused_in_a_sentence(text: str, error: str) -> None:
     if not error:
-        assert read(text, "t.tf", {}).tables == []
+        assert read(text, {}).tables == []
         return
     with pytest.raises(UsageError) as caught:
-        read(text, "t.tf", {})
+        read(text, {})
     assert str(caught.value).startswith(error)

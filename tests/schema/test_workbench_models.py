@@ -12,12 +12,15 @@ from tests.schema.test_round_trips import described, made
 import isotone
 from isotone.errors import UsageError
 from isotone.schema.deployable import DeployableTable, make
-from isotone.schema.formats import FORMATS, read_file, written
-from isotone.schema.nosql_workbench import read
+from isotone.schema.formats import FORMATS, ReadTables, read_file, read_text, written
 
 FOLDER = Path(__file__).parent / "models"
 FILES = sorted(FOLDER.glob("*.json"))
 FORM = FORMATS["nosql-workbench"]
+
+
+def read(text: str, source: str) -> ReadTables:
+    return read_text(FORM, text, source, {})
 
 
 def table_of(path: Path) -> DeployableTable:
@@ -30,7 +33,7 @@ def test_a_published_model_is_read_whole_and_written_again(path: Path) -> None:
     table = table_of(path)
     text, lost = written([table], FORM)
     assert lost == []
-    assert read(text, "again.json", {}).tables == [table]
+    assert read(text, "again.json").tables == [table]
     given, again = (json.loads(each)["DataModel"][0] for each in (path.read_text("utf-8"), text))
     for member in ("TableName", "KeyAttributes", "GlobalSecondaryIndexes"):
         assert again[member] == given[member]
@@ -47,10 +50,9 @@ def test_a_published_model_goes_through_the_other_formats(name: str, path: Path)
     table, form = table_of(path), FORMATS[name]
     text, lost = written([table], form)
     assert lost == []
-    assert form.read is not None
-    (again,) = form.read(text, "again", {}).tables
-    assert again.request == table.request
-    plain = DeployableTable(request=table.request)
+    (again,) = read_text(form, text, "again", {}).tables
+    assert again.definition == table.definition
+    plain = DeployableTable(definition=table.definition)
     assert described(made(again)) == described(made(plain))
 
 
@@ -77,9 +79,9 @@ def test_the_sample_items_give_a_model(stem: str, entities: set[str]) -> None:
 def test_what_a_model_says_of_capacity() -> None:
     chat, log = table_of(FOLDER / "chat.json"), table_of(FOLDER / "device_log.json")
     units = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5}
-    assert chat.request["ProvisionedThroughput"] == units
-    assert chat.request["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"] == units
-    assert log.is_on_demand  # a file of version 1.0 does not say
+    assert chat.definition["ProvisionedThroughput"] == units
+    assert chat.definition["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"] == units
+    assert log.definition["BillingMode"] == "PAY_PER_REQUEST"  # a file of version 1.0 does not say
     notes = read_file(str(FOLDER / "chat.json"), {}).notes
     assert notes == [f"{FOLDER / 'chat.json'}: Chat: auto scaling is not read"]
 
@@ -88,7 +90,7 @@ def test_items_in_facets_are_items_of_the_table_once() -> None:
     content = json.loads((FOLDER / "online_shop.json").read_text("utf-8"))
     table = content["DataModel"][0]
     table["TableData"] = table["TableFacets"][0]["TableData"]
-    (found,) = read(json.dumps(content), "shop.json", {}).tables
+    (found,) = read(json.dumps(content), "shop.json").tables
     assert len(found.items) == 7
     assert [facet.name for facet in found.facets] == [
         *("customer", "product", "warehouse", "orderItem"),
@@ -100,7 +102,7 @@ def test_items_in_facets_are_items_of_the_table_once() -> None:
 def test_an_item_without_its_key_is_said() -> None:
     content = json.loads((FOLDER / "chat.json").read_text("utf-8"))
     content["DataModel"][0]["TableData"].append({"SK": {"S": "meta"}})
-    (found,) = read(json.dumps(content), "chat.json", {}).tables
+    (found,) = read(json.dumps(content), "chat.json").tables
     with isotone.open(":memory:") as database:
         (refused,) = make(database, found)
         assert refused.startswith("sample item 7 is not read: ")
@@ -136,5 +138,5 @@ def test_an_item_without_its_key_is_said() -> None:
 )
 def test_wrong_models_are_refused_in_a_sentence(content: Any, error: str) -> None:
     with pytest.raises(UsageError) as caught:
-        read(json.dumps(content), "m.json", {})
+        read(json.dumps(content), "m.json")
     assert str(caught.value) == error

@@ -16,7 +16,8 @@ from isotone.schema.markdown import write
 
 def texts_of(table: DeployableTable) -> set[str]:
     """Names and values that users chose."""
-    request = table.request
+    request = table.definition
+    expiry = request.get("TimeToLiveSpecification")
     indexes = [
         index
         for member in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes")
@@ -27,7 +28,7 @@ def texts_of(table: DeployableTable) -> set[str]:
         *(each["AttributeName"] for part in (request, *indexes) for each in part["KeySchema"]),
         *(index["IndexName"] for index in indexes),
         *(text for tag in request.get("Tags", ()) for text in tag.values()),
-        *([table.expiry] if table.expiry else []),
+        *([expiry["AttributeName"]] if expiry else []),
     }
 
 

@@ -177,6 +177,13 @@ def test_refusals_stand_beside_their_fields_in_the_librarys_words(page, database
     assert "no time zone" in no_zone["fields"]["placed"]
 
 
+@pytest.mark.parametrize(("name", "value"), [("tags", 5), ("lines", "x"), ("lines", [7])])
+def test_values_of_another_form_are_refused_beside_their_field(page, database, store, name, value):
+    store.put(order())
+    refused = save(page, only(database), **{name: value})["refused"]
+    assert name in refused["fields"]
+
+
 def test_what_is_missing_is_refused(page):
     refused = create(page, "Order", {"customer": "ann"})["refused"]
     assert refused["code"] == "InvalidEntity"

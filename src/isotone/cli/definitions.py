@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from isotone.backends.interface import Backend
 from isotone.cli.database import MEMORY, connect
 from isotone.errors import ApiError, UsageError
-from isotone.schema.deployable import DeployableTable, ReadTables, make
-from isotone.schema.formats import defines_tables, read_file
+from isotone.schema.deployable import DeployableTable, make
+from isotone.schema.formats import ReadTables, defines_tables, read_file
 from isotone.tables.description import table_names
 
 

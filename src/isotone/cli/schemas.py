@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,6 +44,8 @@ from isotone.schema.formats import (
 )
 from isotone.tables.definition import read_definition
 from isotone.tables.description import table_names
+from isotone.tables.pace import Pace
+from isotone.tables.scan import Segment, decoded, pages
 from isotone.values.types import Item
 from isotone.workbench.entity_forms import form_of
 
@@ -50,6 +53,9 @@ _BILLING: Final = {"on-demand": ON_DEMAND, "provisioned": PROVISIONED}
 _UNITS: Final = 5  # that AWS's own tools provision, too, if nothing is said
 _MEMBERS: Final = ("ReadCapacityUnits", "WriteCapacityUnits")
 _SAMPLE: Final = 50
+_MOST_PAGES: Final = (
+    20  # that are read for a sample, if items are large or most are the library's own
+)
 _INFERRED_FROM: Final = 1000  # items from which kinds are inferred
 
 
@@ -131,15 +137,15 @@ def _chosen(tables: list[DeployableTable], names: Sequence[str]) -> list[Deploya
 
 def _billed(table: DeployableTable, arguments: argparse.Namespace) -> DeployableTable:
     """The table, billed as `--billing` says."""
-    mode = _BILLING.get(arguments.billing, table.request["BillingMode"])
-    if mode == table.request["BillingMode"]:
+    mode = _BILLING.get(arguments.billing, table.definition["BillingMode"])
+    if mode == table.definition["BillingMode"]:
         return table
     if mode == PROVISIONED:
         print_notes([f"{table.name}: without {each}" for each in FEATURES["limits"].uses(table)])
     units = dict(zip(_MEMBERS, arguments.units or (_UNITS, _UNITS), strict=True))
     indexes = [
         {**index, "ProvisionedThroughput": units}
-        for index in table.request.get("GlobalSecondaryIndexes", ())
+        for index in table.definition.get("GlobalSecondaryIndexes", ())
     ]
     return table.with_members(
         BillingMode=mode, ProvisionedThroughput=units, GlobalSecondaryIndexes=indexes
@@ -230,8 +236,13 @@ def _items(backend: Backend, name: str, most: int) -> list[Item]:
     if definition is None:
         return []
     partition = definition.table.key.partition[0].name
-    items: list[Item] = backend.execute("Scan", {"TableName": name, "Limit": most})["Items"]
-    return [item for item in items if not is_own(item[partition])]
+    found: list[Item] = []
+    for page in islice(pages(backend, Segment(name), Pace(), items_a_page=most), _MOST_PAGES):
+        items = map(decoded, page.items)
+        found += [item for item in items if not is_own(item[partition])]
+        if len(found) >= most:
+            break
+    return found[:most]
 
 
 # Kinds of items, by their entities

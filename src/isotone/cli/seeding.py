@@ -35,6 +35,7 @@ from isotone.text_table import pluralized
 
 _ENTRY: Final = "seed"
 _SAVE_EVERY: Final = 1.0
+_YEARS: Final = range(1000, 9901)  # a sample has times some decades around the one that is given
 
 
 class _Saved(msgspec.Struct):
@@ -128,6 +129,8 @@ def _time(text: str) -> datetime:
         found = datetime.fromisoformat(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time, such as 2026-01-01") from None
+    if found.year not in _YEARS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not in the years 1000 to 9900")
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 

@@ -16,6 +16,7 @@ from isotone.text_table import aligned, cell, pluralized, printable
 from isotone.workbench.server_pages import server_page
 
 _SHOWN: Final = 20
+_LONGEST: Final = 86_400  # seconds between two readings
 _NARROWEST: Final = 30  # columns of a shape
 _CLEAR: Final = "\x1b[H\x1b[J"  # to the first line, and erase what follows
 _PARTS: Final = (
@@ -52,8 +53,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.rows < 1:
         raise UsageError(f"--rows {arguments.rows} shows nothing; give 1 or more")
-    if not arguments.every > 0:
-        raise UsageError(f"--every {arguments.every:g} is not a time; give a number above 0")
+    if not 0 < arguments.every <= _LONGEST:
+        raise UsageError(
+            f"--every {arguments.every:g} is not a time between two readings; give a number above 0, "
+            f"and at most {_LONGEST}"
+        )
     if "://" not in arguments.url:
         raise UsageError(
             f"{arguments.url!r} is not the address of a server; write one such as http://localhost:8000"

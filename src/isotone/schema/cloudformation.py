@@ -9,57 +9,103 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, cast
 
 from isotone.schema.deployable import (
-    LONGEST_RECOVERY,
+    DEFINITION,
     ON_DEMAND,
+    PROVISIONED,
+    TAGS_BY_NAME,
     DeployableTable,
-    ReadTables,
-    normal_request,
+    deployable,
+    unique_names,
 )
-from isotone.schema.document import (
-    REQUEST,
-    UNITS,
-    DocumentValue,
-    ObjectShape,
-    parsed_json,
-    taken,
-)
+from isotone.schema.document import DocumentValue
 from isotone.schema.global_tables import read_global_table
 from isotone.schema.intrinsics import Intrinsics
-from isotone.schema.yaml_text import parsed_yaml, yaml_text
+from isotone.schema.shapes import At, ObjectShape, read_shape, write_shape
 from isotone.text_table import pluralized
 
-TABLE: Final = "AWS::DynamoDB::Table"
-_GLOBAL_TABLE: Final = "AWS::DynamoDB::GlobalTable"
-_SIMPLE_TABLE: Final = "AWS::Serverless::SimpleTable"
-_SAM: Final = "AWS::Serverless-2016-10-31"
 _KEPT: Final = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
-_TYPES: Final = {"S": "String", "N": "Number", "B": "Binary"}
+_TYPES: Final = {"String": "S", "Number": "N", "Binary": "B"}
 _WORD: Final = re.compile(r"[A-Za-z0-9]+")
+
+# The properties have the names of a definition's members, with a few exceptions.
+_PROPERTIES: Final = {
+    **DEFINITION,
+    "StreamSpecification": At(
+        "StreamSpecification",
+        ObjectShape({"StreamViewType": str}),
+        read=lambda stream: {"StreamEnabled": True, **stream},
+    ),
+    "SSESpecification": ObjectShape(
+        {"SSEEnabled": At("Enabled", bool)}, {"SSEType": str, "KMSMasterKeyId": str}
+    ),
+    "ResourcePolicy": At(
+        "ResourcePolicy",
+        ObjectShape({"PolicyDocument": object}),
+        read=lambda policy: json.dumps(policy["PolicyDocument"], ensure_ascii=False),
+        write=lambda text: {"PolicyDocument": json.loads(text)},
+    ),
+}
+
+
+def _type_of_simple_key(value: DocumentValue) -> str:
+    if value.text() not in _TYPES:
+        raise value.refusal(f"is {value.text()!r}; use {', '.join(_TYPES)}")
+    return _TYPES[value.text()]
+
+
+def _simple_key(attribute: Mapping[str, str]) -> dict[str, Any]:
+    key = {"AttributeName": attribute["AttributeName"], "KeyType": "HASH"}
+    return {"AttributeDefinitions": [attribute], "KeySchema": [key]}
+
+
+_ATTRIBUTE_OF_SIMPLE_KEY: Final = {
+    "Name": At("AttributeName"),
+    "Type": At(
+        "AttributeType",
+        _type_of_simple_key,
+        write={code: title for title, code in _TYPES.items()}.__getitem__,
+    ),
+}
+_SIMPLE: Final = {
+    "TableName": str,
+    "PrimaryKey": At(
+        "",
+        ObjectShape(_ATTRIBUTE_OF_SIMPLE_KEY),
+        read=_simple_key,
+        write=lambda definition: definition["AttributeDefinitions"][0],
+    ),
+    "ProvisionedThroughput": DEFINITION["ProvisionedThroughput"],
+    "SSESpecification": _PROPERTIES["SSESpecification"],
+    "PointInTimeRecoverySpecification": DEFINITION["PointInTimeRecoverySpecification"],
+    "Tags": TAGS_BY_NAME,
+}
+_DEFAULT_KEY: Final = _simple_key({"AttributeName": "id", "AttributeType": "S"})
+_IN_SIMPLE_TABLES: Final = {
+    *_SIMPLE,
+    *("AttributeDefinitions", "KeySchema", "BillingMode"),
+}
 
 
 # Writing
 
 
-def write_yaml(tables: Sequence[DeployableTable]) -> str:
-    """A template in YAML. A stack that is deleted leaves its tables."""
-    return yaml_text(_template(_resource, tables))
+def write(tables: Sequence[DeployableTable]) -> dict[str, Any]:
+    """A template. A stack that is deleted leaves its tables."""
+    return _template(tables, _resource)
 
 
-def write_json(tables: Sequence[DeployableTable]) -> str:
-    """A template in JSON."""
-    return json.dumps(_template(_resource, tables), indent=2, ensure_ascii=False) + "\n"
-
-
-def write_sam(tables: Sequence[DeployableTable]) -> str:
+def write_sam(tables: Sequence[DeployableTable]) -> dict[str, Any]:
     """A template for SAM: simple tables where they express all of a table."""
-    return yaml_text(_template(_sam_resource, tables, Transform=_SAM))
+    return _template(tables, _sam_resource, Transform="AWS::Serverless-2016-10-31")
 
 
-def _template(resource: Any, tables: Sequence[DeployableTable], **more: Any) -> dict[str, Any]:
+def _template(
+    tables: Sequence[DeployableTable], resource: Callable[[DeployableTable], Any], **more: str
+) -> dict[str, Any]:
     names = logical_names([table.name for table in tables])
     resources = {name: resource(table) for name, table in zip(names, tables, strict=True)}
     return {"AWSTemplateFormatVersion": "2010-09-09", **more, "Resources": resources}
@@ -67,218 +113,76 @@ def _template(resource: Any, tables: Sequence[DeployableTable], **more: Any) -> 
 
 def logical_names(names: Sequence[str]) -> list[str]:
     """The names of tables as those of resources and classes: letters and digits, each name once."""
-    found: list[str] = []
-    for name in names:
-        words = "".join(word[0].upper() + word[1:] for word in _WORD.findall(name))
-        wanted = f"{words if words[:1].isalpha() else f'T{words}'}Table"
-        number = 2
-        own = wanted
-        while own in found:
-            own, number = f"{wanted}{number}", number + 1
-        found.append(own)
-    return found
+    words = ["".join(word[0].upper() + word[1:] for word in _WORD.findall(name)) for name in names]
+    return unique_names(f"{each if each[:1].isalpha() else f'T{each}'}Table" for each in words)
 
 
 def _resource(table: DeployableTable) -> dict[str, Any]:
-    return {"Type": TABLE, **_KEPT, "Properties": properties(table)}
-
-
-def properties(table: DeployableTable) -> dict[str, Any]:
-    """The properties of a table, which have the names of the request's members, with a few exceptions."""
-    found = dict(table.request)
-    if stream := found.pop("StreamSpecification", None):
-        found["StreamSpecification"] = {"StreamViewType": stream["StreamViewType"]}
-    if encryption := found.pop("SSESpecification", None):
-        others = {name: value for name, value in encryption.items() if name != "Enabled"}
-        found["SSESpecification"] = {"SSEEnabled": True, **others}
-    if policy := found.pop("ResourcePolicy", None):
-        found["ResourcePolicy"] = {"PolicyDocument": json.loads(policy)}
-    if table.expiry:
-        found["TimeToLiveSpecification"] = {"AttributeName": table.expiry, "Enabled": True}
-    if table.recovery_days:
-        found["PointInTimeRecoverySpecification"] = _recovery(table)
-    return found
-
-
-def _recovery(table: DeployableTable) -> dict[str, Any]:
-    own = table.recovery_days != LONGEST_RECOVERY
-    return {"PointInTimeRecoveryEnabled": True} | (
-        {"RecoveryPeriodInDays": table.recovery_days} if own else {}
-    )
-
-
-_IN_SIMPLE_TABLES: Final = {
-    *("TableName", "AttributeDefinitions", "KeySchema", "BillingMode", "ProvisionedThroughput"),
-    *("SSESpecification", "PointInTimeRecoverySpecification", "Tags"),
-}
+    properties = write_shape(ObjectShape(_PROPERTIES), table.definition)
+    return {"Type": "AWS::DynamoDB::Table", **_KEPT, "Properties": properties}
 
 
 def _sam_resource(table: DeployableTable) -> dict[str, Any]:
-    found = properties(table)
-    (key, *sort), tags = table.request["KeySchema"], found.pop("Tags", ())
-    if sort or not found.keys() <= _IN_SIMPLE_TABLES:
+    definition = table.definition
+    if len(definition["KeySchema"]) > 1 or not definition.keys() <= _IN_SIMPLE_TABLES:
         return _resource(table)
-    name = key["AttributeName"]
-    simple = {
-        "TableName": found["TableName"],
-        "PrimaryKey": {"Name": name, "Type": _TYPES[table.types[name]]},
-        "ProvisionedThroughput": found.get("ProvisionedThroughput"),
-        "SSESpecification": found.get("SSESpecification"),
-        "PointInTimeRecoverySpecification": found.get("PointInTimeRecoverySpecification"),
-        "Tags": {tag["Key"]: tag["Value"] for tag in tags},
+    return {
+        "Type": "AWS::Serverless::SimpleTable",
+        **_KEPT,
+        "Properties": write_shape(ObjectShape(_SIMPLE), definition),
     }
-    written = {name: value for name, value in simple.items() if value}
-    return {"Type": _SIMPLE_TABLE, **_KEPT, "Properties": written}
 
 
 # Reading
 
 
-def is_content(content: Any) -> bool:
-    """Whether JSON is a template."""
-    return isinstance(content, dict) and "Resources" in content
-
-
-def read_yaml(text: str, source: str, parameters: Mapping[str, str]) -> ReadTables:
-    """The tables of a template in YAML."""
-    return _read(parsed_yaml(text, source), source, parameters)
-
-
-def read_json(text: str, source: str, parameters: Mapping[str, str]) -> ReadTables:
-    """The tables of a template in JSON."""
-    return _read(parsed_json(text, source), source, parameters)
-
-
-def _read(content: Any, source: str, parameters: Mapping[str, str]) -> ReadTables:
-    root = DocumentValue(content, "", source)
+def read(root: DocumentValue, parameters: Mapping[str, str]) -> list[DeployableTable]:
+    """The tables of a template."""
     template = root.members()
     if "Resources" not in template:
         raise root.refusal("has no Resources, so it is no template of CloudFormation")
     intrinsics = Intrinsics(template, parameters)
-    resolved = root._replace(resolve=intrinsics.resolve)
-    defaults = _sam_defaults(resolved.members())
-    tables: list[DeployableTable] = []
-    notes: list[str] = []
+    sections = root._replace(resolve=intrinsics.resolve).members()
+    tables = []
     others = 0
-    for name, resource in resolved.members()["Resources"].members().items():
+    for name, resource in sections["Resources"].members().items():
         members = resource.members()
         if "Type" not in members:
             raise resource.refusal("lacks Type")
-        kind = members["Type"].text()
-        reader = _READERS.get(kind)
-        if reader is None:
+        read_properties = _READERS.get(members["Type"].text())
+        if read_properties is None:
             others += 1
         elif "Condition" in members and not intrinsics.holds(members["Condition"]):
-            notes.append(f"{source}: {resource.place} is not made: its condition is false")
+            resource.note(f"{resource.place} is not made: its condition is false")
         else:
             given = members.get("Properties", resource.with_value({}))
-            unread: list[str] = []
-            tables.append(reader(name, given, unread, defaults))
-            notes += [f"{source}: {place} is not read" for place in unread]
+            tables.append(deployable({"TableName": name, **read_properties(given, sections)}))
     if others:
-        notes.append(f"{source}: not read: {pluralized(others, 'other resource')}")
-    return ReadTables(tables, notes)
+        root.note(f"not read: {pluralized(others, 'other resource')}")
+    return tables
 
 
-_ENCRYPTION: Final = ObjectShape({"SSEEnabled": bool}, {"SSEType": str, "KMSMasterKeyId": str})
-_RECOVERY: Final = ObjectShape(
-    {}, {"PointInTimeRecoveryEnabled": bool, "RecoveryPeriodInDays": int}
-)
-_POLICY: Final = ObjectShape({"PolicyDocument": object})
-_PROPERTIES: Final = {
-    **REQUEST,
-    "TableName": str,
-    "StreamSpecification": ObjectShape({"StreamViewType": str}, {"ResourcePolicy": object}),
-    "SSESpecification": _ENCRYPTION,
-    "ResourcePolicy": _POLICY,
-    "TimeToLiveSpecification": ObjectShape({"Enabled": bool}, {"AttributeName": str}),
-    "PointInTimeRecoverySpecification": _RECOVERY,
-}
+def _table(given: DocumentValue, template: Mapping[str, DocumentValue]) -> dict[str, Any]:
+    shape = ObjectShape({"KeySchema": DEFINITION["KeySchema"]}, _PROPERTIES)
+    return cast(dict[str, Any], read_shape(shape, given))
 
 
-def _table(
-    name: str, given: DocumentValue, unread: list[str], defaults: Mapping[str, DocumentValue]
-) -> DeployableTable:
-    found = taken(given, ObjectShape({"KeySchema": REQUEST["KeySchema"]}, _PROPERTIES), unread)
-    if found.get("StreamSpecification", {}).pop("ResourcePolicy", None):
-        unread.append(f"{given.place}.StreamSpecification.ResourcePolicy")
-    return _deployable(name, found)
+def _global_table(given: DocumentValue, template: Mapping[str, DocumentValue]) -> dict[str, Any]:
+    return read_global_table(given, _PROPERTIES)
 
 
-def _deployable(name: str, found: dict[str, Any]) -> DeployableTable:
-    """A table of the properties that were read."""
-    expiry = found.pop("TimeToLiveSpecification", {})
-    recovery = found.pop("PointInTimeRecoverySpecification", {})
-    if stream := found.pop("StreamSpecification", None):
-        found["StreamSpecification"] = {"StreamEnabled": True, **stream}
-    if encryption := found.pop("SSESpecification", None):
-        enabled = encryption.pop("SSEEnabled")
-        found["SSESpecification"] = {"Enabled": enabled, **encryption}
-    if policy := found.pop("ResourcePolicy", None):
-        found["ResourcePolicy"] = json.dumps(policy["PolicyDocument"], ensure_ascii=False)
-    days = recovery.get("RecoveryPeriodInDays", LONGEST_RECOVERY)
-    return DeployableTable(
-        request=normal_request({"TableName": name, **found}),
-        expiry=expiry.get("AttributeName") if expiry.get("Enabled") else None,
-        recovery_days=days if recovery.get("PointInTimeRecoveryEnabled") else 0,
-    )
-
-
-# SAM's simple tables
-
-_SIMPLE: Final = {
-    "TableName": str,
-    "PrimaryKey": ObjectShape({"Name": str, "Type": str}),
-    "ProvisionedThroughput": UNITS,
-    "SSESpecification": _ENCRYPTION,
-    "PointInTimeRecoverySpecification": _RECOVERY,
-    "Tags": object,
-}
-
-
-def _sam_defaults(template: Mapping[str, DocumentValue]) -> dict[str, DocumentValue]:
-    """The properties of all simple tables: `Globals`."""
+def _simple_table(given: DocumentValue, template: Mapping[str, DocumentValue]) -> dict[str, Any]:
+    """A simple table of SAM, with the properties that `Globals` has for all of them."""
     of_all = template["Globals"].members() if "Globals" in template else {}
-    return of_all["SimpleTable"].members() if "SimpleTable" in of_all else {}
-
-
-def _simple_table(
-    name: str, given: DocumentValue, unread: list[str], defaults: Mapping[str, DocumentValue]
-) -> DeployableTable:
-    members = {**defaults, **given.members()}
-    merged = given.with_value({member: each.given for member, each in members.items()})
-    found = taken(merged, ObjectShape({}, _SIMPLE), unread)
-    key = found.pop("PrimaryKey", {"Name": "id", "Type": "String"})
-    types = {title: code for code, title in _TYPES.items()}
-    if key["Type"] not in types:
-        raise given.refusal(f"has a PrimaryKey of type {key['Type']!r}; use {', '.join(types)}")
-    tags = found.pop("Tags", {})
-    if not isinstance(tags, dict):
-        raise given.refusal(
-            "has Tags that are no object; a simple table has names and values there"
-        )
-    return _deployable(
-        name,
-        {
-            **found,
-            "AttributeDefinitions": [
-                {"AttributeName": key["Name"], "AttributeType": types[key["Type"]]}
-            ],
-            "KeySchema": [{"AttributeName": key["Name"], "KeyType": "HASH"}],
-            "BillingMode": "PROVISIONED" if "ProvisionedThroughput" in found else ON_DEMAND,
-            "Tags": [{"Key": tag, "Value": str(value)} for tag, value in tags.items()],
-        },
-    )
-
-
-def _global_table(
-    name: str, given: DocumentValue, unread: list[str], defaults: Mapping[str, DocumentValue]
-) -> DeployableTable:
-    return _deployable(name, read_global_table(given, _PROPERTIES, unread))
+    defaults = of_all["SimpleTable"].members() if "SimpleTable" in of_all else {}
+    own = {name: each.given for name, each in {**defaults, **given.members()}.items()}
+    found = read_shape(ObjectShape({}, _SIMPLE), given.with_value(own))
+    billing = PROVISIONED if "ProvisionedThroughput" in found else ON_DEMAND
+    return {**_DEFAULT_KEY, **found, "BillingMode": billing}
 
 
 _READERS: Final = {
-    TABLE: _table,
-    _GLOBAL_TABLE: _global_table,
-    _SIMPLE_TABLE: _simple_table,
+    "AWS::DynamoDB::Table": _table,
+    "AWS::DynamoDB::GlobalTable": _global_table,
+    "AWS::Serverless::SimpleTable": _simple_table,
 }

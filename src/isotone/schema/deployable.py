@@ -1,24 +1,27 @@
 """`DeployableTable`: a table as it is to be deployed, the one value that every format is written from and read into.
 
-It is the CreateTable request in normal form, and what other actions set: time to live, and point-in-time recovery.
+Its definition is a CreateTable request, with what other actions set: time to live, and point-in-time recovery.
+`DEFINITION` has the shapes of all members; the shapes of a format refer to these.
 
-    deployable, notes = deployable_of(read_definition(backend, "Orders"))
-    make(backend, deployable)
+    table, notes = deployable_of(read_definition(backend, "Orders"))
+    make(backend, table)
 
-In normal form, equal tables have equal requests: members are in one order, settings that change nothing are absent,
+In normal form, equal tables have equal definitions: members are in one order, settings that change nothing are absent,
 and the billing mode is stated.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
 from isotone.backends.interface import Backend
-from isotone.errors import ApiError, UsageError
+from isotone.errors import ApiError
+from isotone.schema.document import DocumentValue, RemovedProperty
+from isotone.schema.shapes import At, ObjectShape, read_shape, write_shape
 from isotone.tables.definition import SUBJECT_OF, TableDefinition
 from isotone.values.types import Item
 
@@ -29,7 +32,73 @@ LONGEST_RECOVERY: Final = 35
 """The days that point-in-time recovery reaches back if none are given; also the most."""
 
 _DEFAULT_WARM: Final = (12_000, 4_000)  # units that a new on-demand table supports at once
-_KEY_TYPES: Final = {"HASH": 0, "RANGE": 1}
+
+# The shapes of a definition
+
+UNITS: Final = ObjectShape({"ReadCapacityUnits": int, "WriteCapacityUnits": int})
+_LIMITS: Final = ObjectShape({}, {"MaxReadRequestUnits": int, "MaxWriteRequestUnits": int})
+_WARM: Final = ObjectShape({}, {"ReadUnitsPerSecond": int, "WriteUnitsPerSecond": int})
+_CAPACITY: Final = {
+    "ProvisionedThroughput": UNITS,
+    "OnDemandThroughput": _LIMITS,
+    "WarmThroughput": _WARM,
+}
+_KEY: Final = [ObjectShape({"AttributeName": str, "KeyType": str})]
+PROJECTION: Final = ObjectShape({}, {"ProjectionType": str, "NonKeyAttributes": [str]})
+_INDEX: Final = {"IndexName": str, "KeySchema": _KEY, "Projection": PROJECTION}
+_VECTOR_INDEX: Final = ObjectShape(
+    {
+        "IndexName": str,
+        "VectorAttribute": ObjectShape({"AttributeName": str}),
+        "Dimensions": int,
+        "DistanceFunction": str,
+        "Projection": PROJECTION,
+    },
+    {"SearchSchema": [ObjectShape({"AttributeName": str, "SearchSchemaElementType": str})]},
+)
+REQUEST: Final[dict[str, Any]] = {
+    "TableName": str,
+    "AttributeDefinitions": [ObjectShape({"AttributeName": str, "AttributeType": str})],
+    "KeySchema": _KEY,
+    "LocalSecondaryIndexes": [ObjectShape(_INDEX)],
+    "GlobalSecondaryIndexes": [ObjectShape(_INDEX, _CAPACITY)],
+    "VectorIndexes": [_VECTOR_INDEX],
+    "BillingMode": str,
+    **_CAPACITY,
+    "StreamSpecification": ObjectShape({"StreamEnabled": bool}, {"StreamViewType": str}),
+    "SSESpecification": ObjectShape({}, {"Enabled": bool, "SSEType": str, "KMSMasterKeyId": str}),
+    "TableClass": str,
+    "DeletionProtectionEnabled": bool,
+    "ResourcePolicy": str,
+    "Tags": [ObjectShape({"Key": str, "Value": DocumentValue.value_text})],
+}
+"""The members of a CreateTable request."""
+
+_OF_OTHER_ACTIONS: Final = {
+    "TimeToLiveSpecification": "UpdateTimeToLive",
+    "PointInTimeRecoverySpecification": "UpdateContinuousBackups",
+}
+DEFINITION: Final[dict[str, Any]] = {
+    **REQUEST,
+    "TimeToLiveSpecification": ObjectShape({"Enabled": bool}, {"AttributeName": str}),
+    "PointInTimeRecoverySpecification": ObjectShape(
+        {}, {"PointInTimeRecoveryEnabled": bool, "RecoveryPeriodInDays": int}
+    ),
+}
+"""These, and what other actions set."""
+
+
+def _read_tags(value: DocumentValue) -> list[dict[str, str]]:
+    present = {
+        name: each for name, each in value.members().items() if each.value is not RemovedProperty
+    }
+    return [{"Key": name, "Value": each.value_text()} for name, each in present.items()]
+
+
+TAGS_BY_NAME: Final = At(
+    "Tags", _read_tags, write=lambda tags: {tag["Key"]: tag["Value"] for tag in tags}
+)
+"""Tags of formats that have them as an object."""
 
 
 class Facet(msgspec.Struct, frozen=True):
@@ -42,15 +111,13 @@ class Facet(msgspec.Struct, frozen=True):
 
 
 class DeployableTable(msgspec.Struct, frozen=True, kw_only=True):
-    """A CreateTable request in normal form, with the settings of other actions.
+    """A definition in normal form, and what documents the table.
 
-    `recovery_days` is 0 without point-in-time recovery. `attributes` are the types of attributes outside of keys, as far
-    as they are known; they, `facets` and `items` document a table, and are not deployed.
+    `attributes` are the types of attributes outside of keys, as far as they are known. They, `facets` and `items` are
+    not deployed.
     """
 
-    request: dict[str, Any]
-    expiry: str | None = None
-    recovery_days: int = 0
+    definition: dict[str, Any]
     attributes: dict[str, str] = {}
     facets: tuple[Facet, ...] = ()
     items: tuple[Item, ...] = ()
@@ -58,30 +125,27 @@ class DeployableTable(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """The table's name."""
-        return str(self.request["TableName"])
+        return str(self.definition["TableName"])
 
     @property
     def types(self) -> dict[str, str]:
         """The type of each key attribute."""
-        return {
-            each["AttributeName"]: each["AttributeType"]
-            for each in self.request["AttributeDefinitions"]
-        }
-
-    @property
-    def is_on_demand(self) -> bool:
-        """Whether requests are billed, instead of provisioned units."""
-        return bool(self.request["BillingMode"] == ON_DEMAND)
+        attributes = self.definition["AttributeDefinitions"]
+        return {each["AttributeName"]: each["AttributeType"] for each in attributes}
 
     def with_members(self, **members: Any) -> DeployableTable:
-        """The table with other members of its request; None removes one, and attributes that no key then uses."""
-        changed = {**self.request, **members}
+        """The table with other members of its definition; None removes one, and attributes that no key then uses."""
+        changed = {**self.definition, **members}
         used = set(_used(changed))
-        definitions = [
-            each for each in self.request["AttributeDefinitions"] if each["AttributeName"] in used
+        changed["AttributeDefinitions"] = [
+            each for each in changed["AttributeDefinitions"] if each["AttributeName"] in used
         ]
-        request = normal_request({**changed, "AttributeDefinitions": definitions})
-        return msgspec.structs.replace(self, request=request)
+        return msgspec.structs.replace(self, definition=_normal_definition(changed))
+
+
+def deployable(definition: Mapping[str, Any]) -> DeployableTable:
+    """The table that a definition describes."""
+    return DeployableTable(definition=_normal_definition(definition))
 
 
 def key_names(schema: Sequence[Mapping[str, str]], kind: str) -> list[str]:
@@ -89,95 +153,89 @@ def key_names(schema: Sequence[Mapping[str, str]], kind: str) -> list[str]:
     return [each["AttributeName"] for each in schema if each["KeyType"] == kind]
 
 
-# What a reader gives
-
-
-class ReadTables(NamedTuple):
-    """The tables that a file defines, and notes about what of it was not read."""
-
-    tables: list[DeployableTable]
-    notes: list[str]
-
-
-def no_parameters(source: str, parameters: Mapping[str, str]) -> None:
-    """Refuse parameters for a file of a format that has none."""
-    if parameters:
-        raise UsageError(f"{source} has no parameters, so {next(iter(parameters))!r} means nothing")
+def unique_names(wanted: Iterable[str], separator: str = "") -> list[str]:
+    """Names of which each occurs once: a number is added to one that is taken."""
+    found: list[str] = []
+    for name in wanted:
+        numbered = (f"{name}{separator}{number}" for number in range(2, len(found) + 3))
+        found.append(next(each for each in (name, *numbered) if each not in found))
+    return found
 
 
 # The normal form
 
 
-def normal_request(request: Mapping[str, Any]) -> dict[str, Any]:
-    """A CreateTable request in normal form."""
-    billing = request.get("BillingMode") or PROVISIONED
-    units = request.get("ProvisionedThroughput") if billing == PROVISIONED else None
-    limits = request.get("OnDemandThroughput") if billing == ON_DEMAND else None
-    stream: Mapping[str, Any] = request.get("StreamSpecification") or {}
-    table_class = request.get("TableClass")
+def _normal_definition(given: Mapping[str, Any]) -> dict[str, Any]:
+    billing = given.get("BillingMode") or PROVISIONED
+    table_class = given.get("TableClass")
     normal = {
-        "TableName": request["TableName"],
-        "AttributeDefinitions": _in_order_of_use(request),
-        "KeySchema": _normal_key(request["KeySchema"]),
+        **given,
+        **_normal_capacity(given, billing),
         **{
-            member: [_normal_index(index, billing) for index in request.get(member) or ()]
+            member: [_normal_index(index, billing) for index in given.get(member) or ()]
             for member in INDEXES
         },
+        "AttributeDefinitions": _in_order_of_use(given),
+        "KeySchema": _normal_key(given["KeySchema"]),
         "BillingMode": billing,
-        "ProvisionedThroughput": units,
-        "OnDemandThroughput": _normal_limits(limits),
-        "WarmThroughput": request.get("WarmThroughput"),
-        "StreamSpecification": stream if stream.get("StreamEnabled") else None,
-        "SSESpecification": _normal_encryption(request.get("SSESpecification") or {}),
+        "StreamSpecification": _enabled(given, "StreamSpecification", "StreamEnabled"),
+        "SSESpecification": _normal_encryption(given),
         "TableClass": None if table_class == "STANDARD" else table_class,
-        "DeletionProtectionEnabled": request.get("DeletionProtectionEnabled"),
-        "ResourcePolicy": _normal_policy(request.get("ResourcePolicy")),
-        "Tags": sorted(request.get("Tags") or (), key=lambda tag: str(tag["Key"])),
+        "DeletionProtectionEnabled": given.get("DeletionProtectionEnabled") or None,
+        "ResourcePolicy": _normal_policy(given.get("ResourcePolicy")),
+        "Tags": sorted(given.get("Tags") or (), key=lambda tag: str(tag["Key"])),
+        "TimeToLiveSpecification": _enabled(given, "TimeToLiveSpecification", "Enabled"),
+        "PointInTimeRecoverySpecification": _normal_recovery(given),
     }
-    return {name: value for name, value in normal.items() if value}
+    found: dict[str, Any] = write_shape(ObjectShape(DEFINITION), normal)
+    return found
 
 
-def _normal_key(schema: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    return [
-        {"AttributeName": each["AttributeName"], "KeyType": each["KeyType"]}
-        for each in sorted(schema, key=lambda each: _KEY_TYPES.get(each["KeyType"], 2))
-    ]
+def _enabled(given: Mapping[str, Any], member: str, flag: str) -> dict[str, Any]:
+    """The settings of a feature; none if it is off."""
+    settings: dict[str, Any] = given.get(member) or {}
+    return settings if settings.get(flag) else {}
+
+
+def _normal_key(schema: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    kinds = {"HASH": 0, "RANGE": 1}
+    return sorted(schema, key=lambda each: kinds.get(each["KeyType"], 2))
 
 
 def _normal_index(index: Mapping[str, Any], billing: str) -> dict[str, Any]:
     projection: Mapping[str, Any] = index.get("Projection") or {}
     kind = projection.get("ProjectionType") or "ALL"
-    names = list(projection.get("NonKeyAttributes") or ())
-    kept = {"NonKeyAttributes": names} if kind == "INCLUDE" else {}
-    normal = {
-        "IndexName": index["IndexName"],
-        "VectorAttribute": index.get("VectorAttribute"),
-        "SearchSchema": index.get("SearchSchema"),
-        "Dimensions": index.get("Dimensions"),
-        "DistanceFunction": index.get("DistanceFunction"),
+    names = projection.get("NonKeyAttributes") if kind == "INCLUDE" else None
+    return {
+        **index,
+        **_normal_capacity(index, billing),
         "KeySchema": _normal_key(index.get("KeySchema") or ()),
-        "Projection": {"ProjectionType": kind, **kept},
-        "ProvisionedThroughput": index.get("ProvisionedThroughput")
+        "Projection": {"ProjectionType": kind, "NonKeyAttributes": names},
+    }
+
+
+def _normal_capacity(of: Mapping[str, Any], billing: str) -> dict[str, Any]:
+    """The capacity of a table or an index that its billing mode has; a limit of -1 stands for none."""
+    limits: Mapping[str, int] = of.get("OnDemandThroughput") or {}
+    own = {name: number for name, number in limits.items() if number != -1}
+    return {
+        "ProvisionedThroughput": of.get("ProvisionedThroughput")
         if billing == PROVISIONED
         else None,
-        "OnDemandThroughput": _normal_limits(index.get("OnDemandThroughput"))
-        if billing == ON_DEMAND
-        else None,
-        "WarmThroughput": index.get("WarmThroughput"),
+        "OnDemandThroughput": own if billing == ON_DEMAND else None,
     }
-    return {name: value for name, value in normal.items() if value}
 
 
-def _normal_limits(limits: Mapping[str, int] | None) -> dict[str, int]:
-    """Limits of on-demand throughput; -1 stands for none."""
-    return {name: number for name, number in (limits or {}).items() if number != -1}
+def _normal_encryption(given: Mapping[str, Any]) -> dict[str, Any]:
+    settings = _enabled(given, "SSESpecification", "Enabled")
+    key = settings.get("KMSMasterKeyId") or None
+    return {**settings, "SSEType": "KMS", "KMSMasterKeyId": key} if settings else {}
 
 
-def _normal_encryption(given: Mapping[str, Any]) -> dict[str, Any] | None:
-    if not given.get("Enabled"):
-        return None
-    key = given.get("KMSMasterKeyId")
-    return {"Enabled": True, "SSEType": "KMS"} | ({"KMSMasterKeyId": key} if key else {})
+def _normal_recovery(given: Mapping[str, Any]) -> dict[str, Any]:
+    settings = _enabled(given, "PointInTimeRecoverySpecification", "PointInTimeRecoveryEnabled")
+    days = settings.get("RecoveryPeriodInDays")
+    return {**settings, "RecoveryPeriodInDays": None if days == LONGEST_RECOVERY else days}
 
 
 def _normal_policy(policy: str | None) -> str | None:
@@ -200,71 +258,91 @@ def _in_order_of_use(request: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _used(request: Mapping[str, Any]) -> Iterator[str]:
+    """The attributes of keys."""
     for part in (request, *(index for member in INDEXES for index in request.get(member) or ())):
-        for each in (
-            *_normal_key(part.get("KeySchema") or ()),
-            *(part.get("SearchSchema") or ()),
-        ):
-            yield each["AttributeName"]
+        key = _normal_key(part.get("KeySchema") or ())
+        yield from (each["AttributeName"] for each in (*key, *(part.get("SearchSchema") or ())))
 
 
 # From a table that exists
 
+_DESCRIBED_INDEX: Final = ObjectShape(
+    {"IndexName": str, "KeySchema": _KEY},
+    {
+        "Projection": PROJECTION,
+        # As everywhere in an answer, the units of a table on demand may be absent.
+        "ProvisionedThroughput": ObjectShape({}, UNITS.required),
+        "OnDemandThroughput": _LIMITS,
+    },
+)
+_DESCRIBED: Final = ObjectShape(
+    {name: REQUEST[name] for name in ("TableName", "KeySchema", "AttributeDefinitions")},
+    {
+        "LocalSecondaryIndexes": [_DESCRIBED_INDEX],
+        "GlobalSecondaryIndexes": [_DESCRIBED_INDEX],
+        "VectorIndexes": [_VECTOR_INDEX],
+        "BillingModeSummary": At("", ObjectShape({}, {"BillingMode": str})),
+        "ProvisionedThroughput": ObjectShape({}, UNITS.required),
+        "OnDemandThroughput": _LIMITS,
+        "StreamSpecification": REQUEST["StreamSpecification"],
+        "SSEDescription": At(
+            "SSESpecification",
+            ObjectShape(
+                {},
+                {
+                    "Status": At("Enabled", read=("ENABLED", "ENABLING", "UPDATING").__contains__),
+                    "KMSMasterKeyArn": At("KMSMasterKeyId"),
+                },
+            ),
+        ),
+        "TableClassSummary": At("", ObjectShape({}, {"TableClass": str})),
+        "DeletionProtectionEnabled": bool,
+        # These two are not taken over, and said.
+        "WarmThroughput": _WARM,
+        "Replicas": [ObjectShape({"RegionName": str})],
+    },
+)
+
 
 def deployable_of(definition: TableDefinition) -> tuple[DeployableTable, list[str]]:
     """A table like an existing one, and notes about what of it is not taken over."""
-    described = definition.description
-    billing = (described.get("BillingModeSummary") or {}).get("BillingMode") or PROVISIONED
-    encryption: Mapping[str, Any] = described.get("SSEDescription") or {}
-    request = {
-        **{name: described.get(name) for name in ("TableName", "AttributeDefinitions")},
-        "KeySchema": described["KeySchema"],
-        **{
-            member: [_described_index(index) for index in described.get(member) or ()]
-            for member in INDEXES
+    return described_table(DocumentValue(definition.description, "DescribeTable", []), definition)
+
+
+def described_table(
+    description: DocumentValue, others: TableDefinition
+) -> tuple[DeployableTable, list[str]]:
+    """The table of an answer of DescribeTable, with what `others` has of the answers of other actions."""
+    found = read_shape(_DESCRIBED, description._replace(notes=[]))  # the rest is no definition
+    definition = {
+        **found,
+        "WarmThroughput": None,
+        "ResourcePolicy": others.policy,
+        "Tags": [{"Key": key, "Value": value} for key, value in others.tags],
+        "TimeToLiveSpecification": {
+            "Enabled": others.expiry is not None,
+            "AttributeName": others.expiry,
         },
-        "BillingMode": billing,
-        "ProvisionedThroughput": _units(described),
-        "OnDemandThroughput": described.get("OnDemandThroughput"),
-        "StreamSpecification": described.get("StreamSpecification"),
-        "SSESpecification": {
-            "Enabled": encryption.get("Status") in ("ENABLED", "ENABLING", "UPDATING"),
-            "KMSMasterKeyId": encryption.get("KMSMasterKeyArn"),
+        "PointInTimeRecoverySpecification": {
+            "PointInTimeRecoveryEnabled": others.has_recovery,
+            "RecoveryPeriodInDays": others.recovery_days or None,
         },
-        "TableClass": (described.get("TableClassSummary") or {}).get("TableClass"),
-        "DeletionProtectionEnabled": described.get("DeletionProtectionEnabled"),
-        "ResourcePolicy": definition.policy,
-        "Tags": [{"Key": key, "Value": value} for key, value in definition.tags],
     }
-    days = definition.recovery_days or LONGEST_RECOVERY if definition.has_recovery else 0
-    deployable = DeployableTable(
-        request=normal_request(request), expiry=definition.expiry, recovery_days=days
-    )
-    return deployable, list(_not_taken(definition, billing))
+    return deployable(definition), list(_not_taken(found, others))
 
 
-def _described_index(index: Mapping[str, Any]) -> dict[str, Any]:
-    return {**index, "ProvisionedThroughput": _units(index), "WarmThroughput": None}
-
-
-def _units(described: Mapping[str, Any]) -> dict[str, int] | None:
-    units: Mapping[str, int] = described.get("ProvisionedThroughput") or {}
-    names = ("ReadCapacityUnits", "WriteCapacityUnits")
-    return {name: units[name] for name in names} if units.get(names[0]) else None
-
-
-def _not_taken(definition: TableDefinition, billing: str) -> Iterator[str]:
-    name, described = definition.name, definition.description
-    for action in definition.denied:
+def _not_taken(found: Mapping[str, Any], others: TableDefinition) -> Iterator[str]:
+    name = found["TableName"]
+    for action in others.denied:
         yield f"{name}: {SUBJECT_OF[action]}: {action} is denied, so it is not known"
-    for stream in definition.kinesis_streams:
+    for stream in others.kinesis_streams:
         yield f"{name}: the Kinesis stream {stream}: add it to the result yourself"
-    for replica in described.get("Replicas") or ():
+    for replica in found.get("Replicas", ()):
         yield f"{name}: the replica in {replica['RegionName']}: add it to the result yourself"
-    warm: Mapping[str, Any] = described.get("WarmThroughput") or {}
+    warm = found.get("WarmThroughput", {})
     units = (warm.get("ReadUnitsPerSecond", 0), warm.get("WriteUnitsPerSecond", 0))
     is_usual = units[0] <= _DEFAULT_WARM[0] and units[1] <= _DEFAULT_WARM[1]
-    if billing == ON_DEMAND and not is_usual:
+    if found.get("BillingMode") == ON_DEMAND and not is_usual:
         yield (
             f"{name}: warm throughput of {units[0]:,} read and {units[1]:,} write units: it grows with use, "
             "and a new table pays for it; add it to the result if you want it"
@@ -279,18 +357,10 @@ def make(backend: Backend, table: DeployableTable) -> list[str]:
 
     Returns why items were refused: samples are made by hand, and may lack a key.
     """
-    backend.execute("CreateTable", table.request)
-    if table.expiry:
-        specification = {"Enabled": True, "AttributeName": table.expiry}
-        request = {"TableName": table.name, "TimeToLiveSpecification": specification}
-        backend.execute("UpdateTimeToLive", request)
-    if table.recovery_days:
-        recovery = {
-            "PointInTimeRecoveryEnabled": True,
-            "RecoveryPeriodInDays": table.recovery_days,
-        }
-        request = {"TableName": table.name, "PointInTimeRecoverySpecification": recovery}
-        backend.execute("UpdateContinuousBackups", request)
+    backend.execute("CreateTable", write_shape(ObjectShape(REQUEST), table.definition))
+    for member, action in _OF_OTHER_ACTIONS.items():
+        if specification := table.definition.get(member):
+            backend.execute(action, {"TableName": table.name, member: specification})
     refused = []
     for number, item in enumerate(table.items, 1):
         try:

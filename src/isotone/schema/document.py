@@ -1,24 +1,20 @@
 """Documents that users wrote: each value knows its place, so that an error can name it.
 
-    taken(value, KEY, unread)
-
-A shape says what is read of a value: `str`, `int`, `bool`, `object` for all of it, None for nothing, a list with the
-shape of its elements, or `ObjectShape`. What a document has beyond its shape is added to `unread`, never dropped in silence. References are resolved where a value is
-read, by the format's own rules: what nobody reads need not be known.
+References are resolved where a value is read, by the format's own rules: what nobody reads need not be known.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from isotone.errors import UsageError
 
 _LONGEST: Final = 60  # characters of a value in an error
-_TRUE: Final = ("true", "True", "TRUE")
-_FALSE: Final = ("false", "False", "FALSE")
+_FLAGS: Final = {"true": True, "false": False}
+_ESCAPES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
 class RemovedProperty:
@@ -26,11 +22,15 @@ class RemovedProperty:
 
 
 class DocumentValue(NamedTuple):
-    """A value in a document, its place, and the file. `resolve` replaces a reference by its value."""
+    """A value in a document, the file, and its place there. `resolve` replaces a reference by its value.
+
+    All values of a document share the notes about what of it is not read.
+    """
 
     given: Any
-    place: str
     source: str
+    notes: list[str]
+    place: str = ""
     resolve: Callable[[DocumentValue], Any] = lambda value: value.given
 
     @property
@@ -45,6 +45,10 @@ class DocumentValue(NamedTuple):
     def refusal(self, what: str) -> UsageError:
         """The error about this value, which names the file and the place."""
         return UsageError(f"{self.source}: {self.place + ' ' if self.place else ''}{what}")
+
+    def note(self, what: str) -> None:
+        """Note something about the file."""
+        self.notes.append(f"{self.source}: {what}")
 
     def members(self) -> dict[str, DocumentValue]:
         """The members of an object that are present."""
@@ -67,11 +71,14 @@ class DocumentValue(NamedTuple):
     def text(self) -> str:
         """A text; a number is one, too, because some formats write it without quotes."""
         value = self.value
-        if isinstance(value, str):
-            return value
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
             return str(value)
         raise self.refusal(f"must be a text, not {shown(value)}")
+
+    def value_text(self) -> str:
+        """A text where a deployment makes one of a truth value, too; elsewhere `yes` is no name."""
+        value = self.value
+        return str(value).lower() if isinstance(value, bool) else self.text()
 
     def integer(self) -> int:
         """A whole number, which may be written as a text."""
@@ -89,10 +96,8 @@ class DocumentValue(NamedTuple):
         value = self.value
         if isinstance(value, bool):
             return value
-        if value in _TRUE:
-            return True
-        if value in _FALSE:
-            return False
+        if isinstance(value, str) and value.lower() in _FLAGS:
+            return _FLAGS[value.lower()]
         raise self.refusal(f"must be true or false, not {shown(value)}")
 
     def plain(self) -> Any:
@@ -106,50 +111,29 @@ class DocumentValue(NamedTuple):
         return value
 
 
-class ObjectShape(NamedTuple):
-    """The shape of an object: members that it must have, and others that it may have, each with its shape."""
-
-    required: Mapping[str, Any]
-    optional: Mapping[str, Any] = {}
-
-
-_READ: Final[dict[Any, Callable[[DocumentValue], Any]]] = {
-    str: DocumentValue.text,
-    int: DocumentValue.integer,
-    bool: DocumentValue.flag,
-    object: DocumentValue.plain,
-}
-
-
-def taken(value: DocumentValue, shape: Any, unread: list[str]) -> Any:
-    """What a shape reads of a value; `unread` gets the places of the other members."""
-    if isinstance(shape, list):
-        return [
-            taken(each, shape[0], unread)
-            for each in value.elements()
-            if each.value is not RemovedProperty
-        ]
-    if not isinstance(shape, ObjectShape):
-        return _READ[shape](value)
-    known = {**shape.required, **shape.optional}
-    found = {}
-    for name, member in value.members().items():
-        if name not in known:
-            unread.append(member.place)
-        elif known[name] is not None and member.value not in (None, RemovedProperty):
-            found[name] = taken(member, known[name], unread)
-    for name in shape.required:
-        if name not in found:
-            raise value.refusal(f"lacks {name}")
-    return found
-
-
 def shown(value: Any) -> str:
     """A value in an error."""
-    if value is None:
+    if value in (None, RemovedProperty):
         return "nothing"
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def quoted(text: str) -> str:
+    """A text in quotes, as YAML and Terraform's language have it."""
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(character: str) -> str:
+    if character in _ESCAPES or character.isprintable():
+        return _ESCAPES.get(character, character)
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def json_text(content: Any) -> str:
+    """A document as JSON."""
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def parsed_json(text: str, source: str) -> Any:
@@ -160,51 +144,6 @@ def parsed_json(text: str, source: str) -> Any:
         raise UsageError(f"{source} is nested too deeply") from None
     except ValueError as error:
         raise UsageError(f"{source} is not valid JSON: {error}") from None
-
-
-# The shapes of CreateTable's request
-
-_TEXT_PAIRS: Final = {"Key": str, "Value": str}
-UNITS: Final = ObjectShape({"ReadCapacityUnits": int, "WriteCapacityUnits": int})
-KEY: Final = [ObjectShape({"AttributeName": str, "KeyType": str})]
-_PROJECTION: Final = ObjectShape({}, {"ProjectionType": str, "NonKeyAttributes": [str]})
-_LIMITS: Final = ObjectShape({}, {"MaxReadRequestUnits": int, "MaxWriteRequestUnits": int})
-_WARM: Final = ObjectShape({}, {"ReadUnitsPerSecond": int, "WriteUnitsPerSecond": int})
-_INDEX: Final = {"IndexName": str, "KeySchema": KEY, "Projection": _PROJECTION}
-_GLOBAL: Final = {
-    "ProvisionedThroughput": UNITS,
-    "OnDemandThroughput": _LIMITS,
-    "WarmThroughput": _WARM,
-}
-_VECTOR: Final = ObjectShape(
-    {
-        "IndexName": str,
-        "VectorAttribute": ObjectShape({"AttributeName": str}),
-        "Dimensions": int,
-        "DistanceFunction": str,
-        "Projection": _PROJECTION,
-    },
-    {"SearchSchema": [ObjectShape({"AttributeName": str, "SearchSchemaElementType": str})]},
-)
-TAGS: Final = [ObjectShape(_TEXT_PAIRS)]
-REQUEST: Final[dict[str, Any]] = {
-    "AttributeDefinitions": [ObjectShape({"AttributeName": str, "AttributeType": str})],
-    "KeySchema": KEY,
-    "LocalSecondaryIndexes": [ObjectShape(_INDEX)],
-    "GlobalSecondaryIndexes": [ObjectShape(_INDEX, _GLOBAL)],
-    "VectorIndexes": [_VECTOR],
-    "BillingMode": str,
-    "ProvisionedThroughput": UNITS,
-    "OnDemandThroughput": _LIMITS,
-    "WarmThroughput": _WARM,
-    "StreamSpecification": ObjectShape({"StreamEnabled": bool}, {"StreamViewType": str}),
-    "SSESpecification": ObjectShape({}, {"Enabled": bool, "SSEType": str, "KMSMasterKeyId": str}),
-    "TableClass": str,
-    "DeletionProtectionEnabled": bool,
-    "ResourcePolicy": str,
-    "Tags": TAGS,
-}
-"""The members of a CreateTable request besides the table's name."""
 
 
 def extra_module(name: str, package: str, purpose: str) -> Any:

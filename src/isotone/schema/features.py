@@ -6,12 +6,10 @@ of round trips all take it from here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
-from isotone.schema.deployable import LONGEST_RECOVERY, DeployableTable
+from isotone.schema.deployable import DeployableTable
 
 
 class TableFeature(NamedTuple):
@@ -38,47 +36,48 @@ def kept(table: DeployableTable, lacks: Collection[str]) -> tuple[DeployableTabl
 
 def _indexes(member: str, what: str) -> TableFeature:
     def uses(table: DeployableTable) -> Iterator[str]:
-        for index in table.request.get(member, ()):
+        for index in table.definition.get(member, ()):
             yield f"{what} {index['IndexName']}"
 
     return TableFeature(f"{what}es", uses, lambda table: table.with_members(**{member: None}))
 
 
-def _is_wide(index: dict[str, Any]) -> bool:
-    kinds = [each["KeyType"] for each in index["KeySchema"]]
+def is_wide(schema: Sequence[Mapping[str, str]]) -> bool:
+    """Whether a part of a key has several attributes."""
+    kinds = [each["KeyType"] for each in schema]
     return len(set(kinds)) < len(kinds)
 
 
 def _wide(table: DeployableTable) -> Iterator[str]:
-    for index in table.request.get("GlobalSecondaryIndexes", ()):
-        if _is_wide(index):
+    for index in table.definition.get("GlobalSecondaryIndexes", ()):
+        if is_wide(index["KeySchema"]):
             yield f"index {index['IndexName']}, whose key has several attributes in a part"
 
 
 def _without_wide(table: DeployableTable) -> DeployableTable:
-    indexes = table.request.get("GlobalSecondaryIndexes", ())
+    indexes = table.definition.get("GlobalSecondaryIndexes", ())
     return table.with_members(
-        GlobalSecondaryIndexes=[index for index in indexes if not _is_wide(index)]
+        GlobalSecondaryIndexes=[index for index in indexes if not is_wide(index["KeySchema"])]
     )
 
 
 def _own_units(table: DeployableTable) -> Iterator[str]:
-    for index in table.request.get("GlobalSecondaryIndexes", ()):
+    for index in table.definition.get("GlobalSecondaryIndexes", ()):
         units = index.get("ProvisionedThroughput")
-        if units and units != table.request["ProvisionedThroughput"]:
+        if units and units != table.definition["ProvisionedThroughput"]:
             read, write = units["ReadCapacityUnits"], units["WriteCapacityUnits"]
             yield f"the units of index {index['IndexName']}: {read} read, {write} write"
 
 
 def _without_own_units(table: DeployableTable) -> DeployableTable:
-    units = table.request.get("ProvisionedThroughput")
+    units = table.definition.get("ProvisionedThroughput")
     return _with_indexes(table, lambda index: {**index, "ProvisionedThroughput": units})
 
 
 def _with_indexes(
     table: DeployableTable, change: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> DeployableTable:
-    indexes = table.request.get("GlobalSecondaryIndexes", ())
+    indexes = table.definition.get("GlobalSecondaryIndexes", ())
     return table.with_members(GlobalSecondaryIndexes=[change(index) for index in indexes])
 
 
@@ -87,8 +86,8 @@ def _with_indexes(
 
 def _setting(member: str, title: str, shown: Callable[[Any], str] | None = None) -> TableFeature:
     def uses(table: DeployableTable) -> Iterator[str]:
-        if member in table.request:
-            yield title if shown is None else f"{title} {shown(table.request[member])}"
+        if member in table.definition:
+            yield title if shown is None else f"{title} {shown(table.definition[member])}"
 
     return TableFeature(title, uses, lambda table: table.with_members(**{member: None}))
 
@@ -100,9 +99,9 @@ def _setting_of_all(member: str, title: str) -> TableFeature:
         return ", ".join(f"{name} {number}" for name, number in of[member].items())
 
     def uses(table: DeployableTable) -> Iterator[str]:
-        if member in table.request:
-            yield f"{title}: {shown(table.request)}"
-        for index in table.request.get("GlobalSecondaryIndexes", ()):
+        if member in table.definition:
+            yield f"{title}: {shown(table.definition)}"
+        for index in table.definition.get("GlobalSecondaryIndexes", ()):
             if member in index:
                 yield f"{title} of index {index['IndexName']}: {shown(index)}"
 
@@ -113,19 +112,16 @@ def _setting_of_all(member: str, title: str) -> TableFeature:
     return TableFeature(title, uses, without)
 
 
-def _expiry(table: DeployableTable) -> Iterator[str]:
-    if table.expiry:
-        yield f"time to live by {table.expiry!r}"
-
-
-def _recovery(table: DeployableTable) -> Iterator[str]:
-    if table.recovery_days:
-        yield "point-in-time recovery"
-
-
 def _recovery_period(table: DeployableTable) -> Iterator[str]:
-    if table.recovery_days not in (0, LONGEST_RECOVERY):
-        yield f"a recovery period of {table.recovery_days} days"
+    recovery = table.definition.get("PointInTimeRecoverySpecification", {})
+    if "RecoveryPeriodInDays" in recovery:
+        yield f"a recovery period of {recovery['RecoveryPeriodInDays']} days"
+
+
+def _without_period(table: DeployableTable) -> DeployableTable:
+    recovery = table.definition.get("PointInTimeRecoverySpecification", {})
+    longest = {**recovery, "RecoveryPeriodInDays": None}
+    return table.with_members(PointInTimeRecoverySpecification=longest)
 
 
 FEATURES: Final = {
@@ -135,20 +131,12 @@ FEATURES: Final = {
     "index_units": TableFeature(
         "provisioned units of a single index", _own_units, _without_own_units
     ),
-    "expiry": TableFeature(
-        "time to live", _expiry, lambda table: msgspec.structs.replace(table, expiry=None)
+    "expiry": _setting(
+        "TimeToLiveSpecification", "time to live", lambda given: f"by {given['AttributeName']!r}"
     ),
-    "recovery": TableFeature(
-        "point-in-time recovery",
-        _recovery,
-        lambda table: msgspec.structs.replace(table, recovery_days=0),
-    ),
+    "recovery": _setting("PointInTimeRecoverySpecification", "point-in-time recovery"),
     "recovery_period": TableFeature(
-        "the period of point-in-time recovery",
-        _recovery_period,
-        lambda table: msgspec.structs.replace(
-            table, recovery_days=LONGEST_RECOVERY if table.recovery_days else 0
-        ),
+        "the period of point-in-time recovery", _recovery_period, _without_period
     ),
     "stream": _setting(
         "StreamSpecification", "the stream", lambda stream: str(stream["StreamViewType"])

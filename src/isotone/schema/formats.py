@@ -2,6 +2,8 @@
 
 text, lost = written(tables, format_for("terraform", None))
 read_file("template.yaml", {}).tables
+
+A format is a syntax, and what stands where in its documents.
 """
 
 from __future__ import annotations
@@ -9,77 +11,106 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from isotone.errors import UsageError
 from isotone.output_paths import is_database
 from isotone.schema import cdk, cloudformation, create_table, markdown, nosql_workbench, terraform
-from isotone.schema.deployable import DeployableTable, ReadTables
-from isotone.schema.document import parsed_json
+from isotone.schema.deployable import DeployableTable
+from isotone.schema.document import DocumentValue, json_text, parsed_json
 from isotone.schema.features import FEATURES, kept
+from isotone.schema.hcl import hcl_text, parsed_hcl
+from isotone.schema.yaml_text import parsed_yaml, yaml_text
 
-Read = Callable[[str, str, Mapping[str, str]], ReadTables]
+
+class ReadTables(NamedTuple):
+    """The tables that a file defines, and notes about what of it was not read."""
+
+    tables: list[DeployableTable]
+    notes: list[str]
+
+
+class DocumentSyntax(NamedTuple):
+    """How a document is written, and parsed: from a text, and the name of its file for errors."""
+
+    text: Callable[[Any], str]
+    parsed: Callable[[str, str], Any]
+
+
+_JSON: Final = DocumentSyntax(json_text, parsed_json)
+_YAML: Final = DocumentSyntax(yaml_text, parsed_yaml)
+_HCL: Final = DocumentSyntax(hcl_text, parsed_hcl)
 
 
 class SchemaFormat(NamedTuple):
     """A format. `endings` are those of its files. `lacks` are the features that it cannot express.
 
-    `read` takes a text, the name of its file for errors, and parameters; None if the format is only written.
+    `write` makes a document, or the text itself without a syntax. `read` takes a document and parameters; None if the
+    format is only written. `members` are those by one of which a document in JSON is known to be of the format.
     """
 
     title: str
     endings: tuple[str, ...]
-    write: Callable[[Sequence[DeployableTable]], str]
-    read: Read | None = None
+    write: Callable[[Sequence[DeployableTable]], Any]
+    syntax: DocumentSyntax | None = None
+    read: Callable[[DocumentValue, Mapping[str, str]], list[DeployableTable]] | None = None
+    members: tuple[str, ...] = ()
+    has_parameters: bool = True
     lacks: frozenset[str] = frozenset()
     documents: bool = False
     """Whether it has facets, sample items, and attributes outside of keys."""
 
 
-_YAML: Final = (".yaml", ".yml", ".template")
-_JSON: Final = (".json",)
-
+_YAML_FILES: Final = (".yaml", ".yml", ".template")
 FORMATS: Final = {
     "create-table": SchemaFormat(
         "CreateTable's request in JSON",
-        _JSON,
+        (".json",),
         create_table.write,
+        _JSON,
         create_table.read,
-        frozenset({"expiry", "recovery", "recovery_period"}),
+        members=("TableName", *create_table.ANSWERS),
+        has_parameters=False,
+        lacks=frozenset({"expiry", "recovery", "recovery_period"}),
     ),
     "cloudformation": SchemaFormat(
-        "CloudFormation in YAML", _YAML, cloudformation.write_yaml, cloudformation.read_yaml
+        "CloudFormation in YAML", _YAML_FILES, cloudformation.write, _YAML, cloudformation.read
     ),
     "cloudformation-json": SchemaFormat(
         "CloudFormation in JSON",
         (".json", ".template"),
-        cloudformation.write_json,
-        cloudformation.read_json,
+        cloudformation.write,
+        _JSON,
+        cloudformation.read,
+        members=("Resources",),
     ),
-    "sam": SchemaFormat("AWS SAM", _YAML, cloudformation.write_sam, cloudformation.read_yaml),
+    "sam": SchemaFormat(
+        "AWS SAM", _YAML_FILES, cloudformation.write_sam, _YAML, cloudformation.read
+    ),
     "cdk-python": SchemaFormat("the AWS CDK in Python", (".py",), cdk.write_python),
     "cdk-typescript": SchemaFormat("the AWS CDK in TypeScript", (".ts",), cdk.write_typescript),
     "terraform": SchemaFormat(
-        "Terraform", (".tf",), terraform.write, terraform.read, frozenset({"vector_indexes"})
+        "Terraform",
+        (".tf",),
+        terraform.write,
+        _HCL,
+        terraform.read,
+        lacks=frozenset({"vector_indexes"}),
     ),
     "nosql-workbench": SchemaFormat(
         "NoSQL Workbench's model",
-        _JSON,
+        (".json",),
         nosql_workbench.write,
+        _JSON,
         nosql_workbench.read,
-        frozenset(FEATURES),
+        members=("DataModel",),
+        has_parameters=False,
+        lacks=frozenset(FEATURES),
         documents=True,
     ),
     "markdown": SchemaFormat("Markdown", (".md",), markdown.write, documents=True),
 }
 DEFAULT: Final = "create-table"
-
-_CONTENTS: Final = {
-    "cloudformation-json": cloudformation.is_content,
-    "nosql-workbench": nosql_workbench.is_content,
-    "create-table": create_table.is_content,
-}
-"""How the formats in JSON are recognized."""
 
 
 def format_for(name: str | None, path: str | None) -> SchemaFormat:
@@ -106,7 +137,7 @@ def _name_of_file(path: str) -> str:
         raise UsageError(
             f"{path} has no ending of a format; choose one: --format {'|'.join(FORMATS)}"
         )
-    if path.lower().endswith(_JSON):
+    if path.lower().endswith(".json"):
         raise UsageError(
             f"{path} may be one of several formats; choose one: --format {'|'.join(names)}"
         )
@@ -126,7 +157,8 @@ def written(tables: Sequence[DeployableTable], form: SchemaFormat) -> tuple[str,
         rest, missing = kept(table, form.lacks)
         expressed.append(rest)
         lost += [f"{table.name}: {form.title} cannot express {what}" for what in missing]
-    return form.write(expressed), lost
+    document = form.write(expressed)
+    return str(document) if form.syntax is None else form.syntax.text(document), lost
 
 
 # Reading
@@ -150,8 +182,15 @@ def read_file(path: str, parameters: Mapping[str, str]) -> ReadTables:
     place = Path(path)
     files = sorted(place.glob("*.tf")) if place.is_dir() else [place]
     text = "\n".join(_text_of(file) for file in files)
-    read = terraform.read if place.is_dir() else _reader(path, text)
-    found = read(text, path, parameters)
+    if not text.strip():
+        raise UsageError(f"{path} is empty")
+    if place.is_dir() or place.suffix.lower() == ".tf":
+        found = read_text(FORMATS["terraform"], text, path, parameters)
+    elif place.suffix.lower() == ".json" or text.lstrip().startswith("{"):
+        content = parsed_json(text, path)
+        found = _read(_format_of_json(content, path), content, path, parameters)
+    else:
+        found = read_text(FORMATS["cloudformation"], text, path, parameters)
     if not found.tables:
         raise UsageError(f"{path} defines no tables of DynamoDB")
     names = [table.name for table in found.tables]
@@ -170,22 +209,29 @@ def _text_of(path: Path) -> str:
         raise UsageError(f"{path} is not a text in UTF-8") from None
 
 
-def _reader(path: str, text: str) -> Read:
-    if not text.strip():
-        raise UsageError(f"{path} is empty")
-    if Path(path).suffix.lower() == ".tf":
-        return terraform.read
-    is_json = Path(path).suffix.lower() in _JSON or text.lstrip().startswith("{")
-    if not is_json:
-        return cloudformation.read_yaml
-    return _json_reader(path, text)
+def _format_of_json(content: Any, path: str) -> SchemaFormat:
+    """The format of a document, or of the first one of a list."""
+    first = content[0] if isinstance(content, list) and content else content
+    forms = [form for form in FORMATS.values() if form.members]
+    for form in forms:
+        if isinstance(first, dict) and any(name in first for name in form.members):
+            return form
+    raise UsageError(f"{path} is none of: {', '.join(form.title for form in forms)}")
 
 
-def _json_reader(path: str, text: str) -> Read:
-    content = parsed_json(text, path)
-    for name, is_content in _CONTENTS.items():
-        read = FORMATS[name].read
-        if is_content(content) and read is not None:
-            return read
-    titles = ", ".join(FORMATS[name].title for name in _CONTENTS)
-    raise UsageError(f"{path} is none of: {titles}")
+def read_text(
+    form: SchemaFormat, text: str, source: str, parameters: Mapping[str, str]
+) -> ReadTables:
+    """The tables that a text in a format defines; `source` names it in errors."""
+    assert form.syntax is not None
+    return _read(form, form.syntax.parsed(text, source), source, parameters)
+
+
+def _read(
+    form: SchemaFormat, content: Any, source: str, parameters: Mapping[str, str]
+) -> ReadTables:
+    assert form.read is not None
+    if parameters and not form.has_parameters:
+        raise UsageError(f"{source} has no parameters, so {next(iter(parameters))!r} means nothing")
+    root = DocumentValue(content, source, [])
+    return ReadTables(form.read(root, parameters), root.notes)

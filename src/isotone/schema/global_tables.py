@@ -9,101 +9,83 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from isotone.schema.document import REQUEST, TAGS, DocumentValue, ObjectShape, taken
+from isotone.schema.deployable import DEFINITION
+from isotone.schema.document import DocumentValue
+from isotone.schema.shapes import At, ObjectShape, merged, read_shape
 
-_INDEX: Final = REQUEST["GlobalSecondaryIndexes"][0]
+
+def _least(units: str) -> At:
+    """The least capacity of auto scaling, as provisioned units."""
+    return At("", ObjectShape({"MinCapacity": At(units, int)}))
+
+
 _WRITES: Final = {
-    "WriteProvisionedThroughputSettings": ObjectShape(
-        {}, {"WriteCapacityAutoScalingSettings": ObjectShape({"MinCapacity": int})}
+    "WriteProvisionedThroughputSettings": At(
+        "ProvisionedThroughput",
+        ObjectShape({}, {"WriteCapacityAutoScalingSettings": _least("WriteCapacityUnits")}),
     ),
-    "WriteOnDemandThroughputSettings": ObjectShape({}, {"MaxWriteRequestUnits": int}),
+    "WriteOnDemandThroughputSettings": At(
+        "OnDemandThroughput", ObjectShape({}, {"MaxWriteRequestUnits": int})
+    ),
 }
 _READS: Final = {
-    "ReadProvisionedThroughputSettings": ObjectShape(
-        {},
-        {
-            "ReadCapacityUnits": int,
-            "ReadCapacityAutoScalingSettings": ObjectShape({"MinCapacity": int}),
-        },
-    ),
-    "ReadOnDemandThroughputSettings": ObjectShape({}, {"MaxReadRequestUnits": int}),
-}
-
-
-def read_global_table(
-    given: DocumentValue, properties: Mapping[str, Any], unread: list[str]
-) -> dict[str, Any]:
-    """The properties of a global table, in the form of those of a table; `properties` are the latter's shapes."""
-    replicas = given.members().get("Replicas")
-    if replicas is None or not replicas.elements():
-        raise given.refusal("lacks Replicas")
-    first, *others = replicas.elements()
-    unread += [other.place for other in others]
-    of_replica = {
-        name: properties[name]
-        for name in (
-            *("PointInTimeRecoverySpecification", "TableClass", "DeletionProtectionEnabled"),
-            "ResourcePolicy",
-        )
-    }
-    replica = taken(
-        first,
+    "ReadProvisionedThroughputSettings": At(
+        "ProvisionedThroughput",
         ObjectShape(
             {},
             {
-                **of_replica,
-                **_READS,
-                "Region": None,
-                "Tags": TAGS,
-                "SSESpecification": ObjectShape({"KMSMasterKeyId": str}),
-                "GlobalSecondaryIndexes": [ObjectShape({"IndexName": str}, _READS)],
+                "ReadCapacityAutoScalingSettings": _least("ReadCapacityUnits"),
+                "ReadCapacityUnits": int,
             },
         ),
-        unread,
-    )
-    plain = ("AttributeDefinitions", "LocalSecondaryIndexes", "BillingMode", "WarmThroughput")
-    shape = {
-        **{name: properties[name] for name in (*plain, "TableName", "StreamSpecification")},
+    ),
+    "ReadOnDemandThroughputSettings": At(
+        "OnDemandThroughput", ObjectShape({}, {"MaxReadRequestUnits": int})
+    ),
+}
+_OF_TABLES: Final = (
+    *("TableName", "AttributeDefinitions", "LocalSecondaryIndexes", "BillingMode"),
+    *("WarmThroughput", "StreamSpecification", "SSESpecification", "TimeToLiveSpecification"),
+)
+_OF_REPLICAS: Final = (
+    *("PointInTimeRecoverySpecification", "TableClass", "DeletionProtectionEnabled"),
+    *("ResourcePolicy", "Tags"),
+)
+_INDEX: Final = DEFINITION["GlobalSecondaryIndexes"][0].required
+
+
+def read_global_table(given: DocumentValue, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The definition of a global table; `properties` are the shapes of those of a table."""
+    members = given.members()
+    replicas = members["Replicas"].elements() if "Replicas" in members else []
+    if not replicas:
+        raise given.refusal("lacks Replicas")
+    for other in replicas[1:]:
+        other.note(f"{other.place} is not read")
+    index = ObjectShape(_INDEX, {"WarmThroughput": DEFINITION["WarmThroughput"], **_WRITES})
+    table = {
+        **{name: properties[name] for name in _OF_TABLES},
         **_WRITES,
-        "GlobalSecondaryIndexes": [
-            ObjectShape(
-                _INDEX.required, {"WarmThroughput": properties["WarmThroughput"], **_WRITES}
-            )
-        ],
-        "SSESpecification": properties["SSESpecification"],
-        "TimeToLiveSpecification": properties["TimeToLiveSpecification"],
+        "GlobalSecondaryIndexes": [index],
         "Replicas": None,
     }
-    table = taken(given, ObjectShape({"KeySchema": properties["KeySchema"]}, shape), unread)
-    return _merged(table, replica)
-
-
-def _merged(table: dict[str, Any], replica: dict[str, Any]) -> dict[str, Any]:
-    own = {index["IndexName"]: index for index in replica.pop("GlobalSecondaryIndexes", ())}
-    indexes = [
-        _with_capacity(index, own.get(index["IndexName"], {}))
-        for index in table.pop("GlobalSecondaryIndexes", ())
-    ]
-    encryption = table.pop("SSESpecification", {}) | replica.pop("SSESpecification", {})
-    key = {"SSESpecification": {"SSEEnabled": True, **encryption}} if encryption else {}
-    whole = _with_capacity(table, replica)
-    members = {name: value for name, value in replica.items() if name not in _READS}
-    return {**whole, **members, **key, "GlobalSecondaryIndexes": indexes}
-
-
-def _with_capacity(written: Mapping[str, Any], read: Mapping[str, Any]) -> dict[str, Any]:
-    """A table or an index with the capacity that its parts state for reads and for writes."""
-    writes = written.get("WriteProvisionedThroughputSettings", {})
-    reads = read.get("ReadProvisionedThroughputSettings", {})
-    least = writes.get("WriteCapacityAutoScalingSettings", {}).get("MinCapacity")
-    units = reads.get("ReadCapacityUnits") or reads.get("ReadCapacityAutoScalingSettings", {}).get(
-        "MinCapacity"
-    )
-    found = {name: value for name, value in written.items() if name not in _WRITES}
-    if least and units:
-        found["ProvisionedThroughput"] = {"ReadCapacityUnits": units, "WriteCapacityUnits": least}
-    limits = {
-        **read.get("ReadOnDemandThroughputSettings", {}),
-        **written.get("WriteOnDemandThroughputSettings", {}),
+    replica = {
+        **{name: properties[name] for name in _OF_REPLICAS},
+        **_READS,
+        "Region": None,
+        "SSESpecification": At(
+            "SSESpecification",
+            ObjectShape({"KMSMasterKeyId": str}),
+            read=lambda key: {"Enabled": True, **key},
+        ),
+        "GlobalSecondaryIndexes": [ObjectShape({"IndexName": str}, _READS)],
     }
-    return {**found, **({"OnDemandThroughput": limits} if limits else {})}
+    shape = ObjectShape({"KeySchema": properties["KeySchema"]}, table)
+    whole = read_shape(shape, given)
+    own = read_shape(ObjectShape({}, replica), replicas[0])
+    reads = {each["IndexName"]: each for each in own.pop("GlobalSecondaryIndexes", ())}
+    indexes = [
+        merged(reads.get(each["IndexName"], {}), each)
+        for each in whole.pop("GlobalSecondaryIndexes", ())
+    ]
+    return {**merged(own, whole), "GlobalSecondaryIndexes": indexes}

@@ -9,21 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from isotone.errors import UsageError
-from isotone.schema.document import DocumentValue, extra_module, shown
+from isotone.schema.document import DocumentValue, extra_module, quoted, shown
 
 # Writing
-
-
-class HclBlock(NamedTuple):
-    """A block: its type, its labels, its attributes, and the blocks in it."""
-
-    type: str
-    labels: tuple[str, ...]
-    attributes: Mapping[str, Any]
-    blocks: tuple[HclBlock, ...] = ()
 
 
 class HclReference(str):
@@ -32,24 +23,32 @@ class HclReference(str):
     __slots__ = ()
 
 
-def hcl_text(blocks: list[HclBlock]) -> str:
-    """Blocks with an empty line between them."""
-    return "\n".join("".join(f"{line}\n" for line in _lines(block)) for block in blocks)
+def hcl_text(resources: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
+    """Resources by their type and name: a list of objects is one of blocks, an object is a map."""
+    return "\n".join(
+        "".join(f"{line}\n" for line in _block(f'resource "{kind}" "{name}"', body))
+        for (kind, name), body in resources.items()
+    )
 
 
-def _lines(block: HclBlock) -> Iterator[str]:
-    labels = "".join(f" {_quoted(label)}" for label in block.labels)
-    yield f"{block.type}{labels} {{"
-    maps = {name: each for name, each in block.attributes.items() if isinstance(each, dict)}
-    plain = {name: each for name, each in block.attributes.items() if name not in maps}
+def _block(head: str, body: Mapping[str, Any]) -> Iterator[str]:
+    """The lines of a block: its attributes, then its maps, then the blocks in it, with empty lines between them."""
+    maps = {name: each for name, each in body.items() if isinstance(each, dict)}
+    blocks = {name: each for name, each in body.items() if _is_blocks(each)}
+    plain = {name: each for name, each in body.items() if name not in maps | blocks}
     groups = [list(_aligned(plain))] if plain else []
     groups += [[f"{name} = {{", *_indented(_aligned(each)), "}"] for name, each in maps.items()]
-    groups += [list(_lines(inner)) for inner in block.blocks]
+    groups += [list(_block(name, inner)) for name, each in blocks.items() for inner in each]
+    yield f"{head} {{"
     for number, group in enumerate(groups):
         if number:
             yield ""
         yield from _indented(group)
     yield "}"
+
+
+def _is_blocks(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(each, dict) for each in value)
 
 
 def _indented(lines: Any) -> Iterator[str]:
@@ -73,20 +72,9 @@ def _value(value: Any) -> str:
     return str(value) if isinstance(value, int) else _quoted(value)
 
 
-_ESCAPES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
-
-
 def _quoted(text: str) -> str:
     """A text in quotes. python-hcl2 reads the escape `$${` only where a bracket closes it, so its bracket is escaped."""
-    escaped = "".join(map(_escaped, text))
-    return '"' + escaped.replace("${", "$\\u007b").replace("%{", "%\\u007b") + '"'
-
-
-def _escaped(character: str) -> str:
-    if character in _ESCAPES or character.isprintable():
-        return _ESCAPES.get(character, character)
-    code = ord(character)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return quoted(text).replace("${", "$\\u007b").replace("%{", "%\\u007b")
 
 
 # Reading
@@ -202,13 +190,17 @@ class Expressions:
             return _WORDS[text]
         if _NUMBER.fullmatch(text):
             return float(text) if "." in text else int(text)
-        if text.startswith("(") and _closing(text, 1, "()") == len(text) - 1:
+        if text.startswith("(") and _closing(text, 1) == len(text) - 1:
             return self._expression(value, text[1:-1])
         if _TEXT.fullmatch(text):
             return self._template(value, text[1:-1])
         if choice := _choice(text):
             condition, one, other = choice
             return self._expression(value, one if self._holds(value, condition) else other)
+        if compared := _comparison(text):
+            is_equal, *sides = compared
+            one, other = (self._expression(value, each) for each in sides)
+            return (one == other) == is_equal
         if call := _CALL.fullmatch(text):
             return self._call(value, *call.groups())
         root, _, rest = text.partition(".")
@@ -224,12 +216,6 @@ class Expressions:
         raise value.refusal(f"is {shown(text)}, which is not known here; write its value there")
 
     def _holds(self, value: DocumentValue, text: str) -> bool:
-        """Whether a condition is true: a value, or two that are compared."""
-        for sign in ("==", "!="):
-            at = next((place for place in _top_level(text) if text.startswith(sign, place)), None)
-            if at is not None:
-                one, other = (self._expression(value, each) for each in (text[:at], text[at + 2 :]))
-                return bool((one == other) == (sign == "=="))
         found = self._expression(value, text)
         if not isinstance(found, bool):
             raise value.refusal(f"depends on {shown(text.strip())}, which is not true or false")
@@ -281,26 +267,9 @@ def _unescaped(escape: str) -> str:
     return _UNESCAPED.get(escape, escape)
 
 
-def _closing(text: str, at: int, pair: str = "{}") -> int:
-    """Where the bracket ends that begins before a position."""
-    depth, is_text = 1, False
-    while at < len(text):
-        character = text[at]
-        if is_text and character == "\\":
-            at += 1
-        elif character == '"':
-            is_text = not is_text
-        elif not is_text:
-            depth += (character == pair[0]) - (character == pair[1])
-            if not depth:
-                return at
-        at += 1
-    return at
-
-
-def _top_level(text: str) -> Iterator[int]:
-    """The places in an expression that are in no text and in no brackets."""
-    depth, is_text, at = 0, False, 0
+def _places(text: str, at: int = 0) -> Iterator[tuple[int, int]]:
+    """The places of an expression outside of texts, and how many brackets are open behind each."""
+    depth, is_text = 0, False
     while at < len(text):
         character = text[at]
         if is_text and character == "\\":
@@ -309,9 +278,26 @@ def _top_level(text: str) -> Iterator[int]:
             is_text = not is_text
         elif not is_text:
             depth += (character in "([{") - (character in ")]}")
-            if not depth:
-                yield at
+            yield at, depth
         at += 1
+
+
+def _closing(text: str, at: int) -> int:
+    """Where the bracket ends that begins before a position."""
+    return next((place for place, depth in _places(text, at) if depth < 0), len(text))
+
+
+def _top_level(text: str) -> Iterator[int]:
+    """The places in an expression that are in no text and in no brackets."""
+    return (place for place, depth in _places(text) if not depth)
+
+
+def _comparison(text: str) -> tuple[bool, str, str] | None:
+    """Whether `ONE == OTHER` asks for equality, and its sides."""
+    for at in _top_level(text):
+        if text[at : at + 2] in ("==", "!="):
+            return text[at] == "=", text[:at], text[at + 2 :]
+    return None
 
 
 def _choice(text: str) -> tuple[str, str, str] | None:

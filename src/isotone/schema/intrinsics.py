@@ -91,14 +91,18 @@ class Intrinsics:
             raise value.refusal(f"refers to {shown(name)}, which is no name")
         if name in self._declared:
             members = self._declared[name].members()
-            if name not in self._given and "Default" not in members:
+            if name in self._given:
+                found = self._given[name]
+            elif "Default" in members:
+                default = members["Default"]
+                found = default.value_text() if isinstance(default.given, bool) else default.given
+            else:
                 raise value.refusal(
                     f"refers to parameter {name}, which has no default; {_give(name)}"
                 )
-            found = self._given[name] if name in self._given else members["Default"].given
             kind = str(members["Type"].given) if "Type" in members else "String"
             is_list = kind == "CommaDelimitedList" or kind.startswith("List<")
-            return str(found).split(",") if is_list else found
+            return [each.strip() for each in str(found).split(",")] if is_list else found
         if name in self._given:  # a pseudo parameter
             return self._given[name]
         if name.startswith("AWS::"):
@@ -161,7 +165,7 @@ class Intrinsics:
 
     def _equals(self, value: DocumentValue) -> bool:
         one, other = self._several(value, 2)
-        return one.text() == other.text()
+        return one.value_text() == other.value_text()
 
     def _named(self, value: DocumentValue) -> bool:
         name = value.given

@@ -24,13 +24,13 @@ def _section(table: DeployableTable) -> Iterator[str]:
     yield ""
     yield from (f"- {line}" for line in _settings(table))
     if table.facets:
-        names = [each["AttributeName"] for each in table.request["KeySchema"]]
+        names = [each["AttributeName"] for each in table.definition["KeySchema"]]
         yield ""
         yield from _rows(("item", *map(_code, names), "other attributes"), _kinds(table))
 
 
 def _keys(table: DeployableTable) -> Iterator[Sequence[str]]:
-    request = table.request
+    request = table.definition
     yield "table", *_key(table, request["KeySchema"]), "all"
     for member, what in (
         ("LocalSecondaryIndexes", "local index"),
@@ -65,7 +65,7 @@ def _projection(index: Mapping[str, Any]) -> str:
 
 
 def _settings(table: DeployableTable) -> Iterator[str]:
-    units = table.request.get("ProvisionedThroughput")
+    units = table.definition.get("ProvisionedThroughput")
     if units:
         read, write = units["ReadCapacityUnits"], units["WriteCapacityUnits"]
         yield f"billing: provisioned, {read} read and {write} write units"
@@ -73,7 +73,7 @@ def _settings(table: DeployableTable) -> Iterator[str]:
         yield "billing: on demand"
     for name in (*_SHOWN, *_ALSO_SHOWN):
         yield from (_escaped(use) for use in FEATURES[name].uses(table))
-    for tag in table.request.get("Tags", ()):
+    for tag in table.definition.get("Tags", ()):
         yield f"tag {_code(tag['Key'])}: {_escaped(tag['Value'])}"
 
 

@@ -11,32 +11,87 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import msgspec
+
 from isotone.schema.deployable import (
     ON_DEMAND,
+    PROJECTION,
     PROVISIONED,
+    UNITS,
     DeployableTable,
     Facet,
-    ReadTables,
-    key_names,
-    no_parameters,
-    normal_request,
+    deployable,
 )
-from isotone.schema.document import UNITS, DocumentValue, ObjectShape, parsed_json, taken
+from isotone.schema.document import DocumentValue
+from isotone.schema.shapes import At, ObjectShape, read_shape, write_shape
 from isotone.values.types import Item
 
-_KINDS: Final = {"HASH": "PartitionKey", "RANGE": "SortKey"}
-_NO_ACCESS: Final[dict[str, Any]] = {
-    "MySql": {}
-}  # where sample data came from, which the application always writes
+_PARTS: Final = {"PartitionKey": "HASH", "SortKey": "RANGE"}
+# Where sample data came from, which the application always writes.
+_NO_ACCESS: Final[dict[str, Any]] = {"MySql": {}}
+_ATTRIBUTE: Final = ObjectShape({"AttributeName": str, "AttributeType": str})
+_SCALING: Final = ("AutoScalingRead", "AutoScalingWrite")
+
+
+def _read_key(key: Mapping[str, dict[str, str]]) -> dict[str, Any]:
+    """A key has the types of its attributes."""
+    parts = [(key[part]["AttributeName"], kind) for part, kind in _PARTS.items() if part in key]
+    return {
+        "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind in parts],
+        "AttributeDefinitions": list(key.values()),
+    }
+
+
+def _written_key(of: Mapping[str, Any]) -> dict[str, Any]:
+    attributes = {each["AttributeName"]: each for each in of["AttributeDefinitions"]}
+    kinds = {each["KeyType"]: attributes[each["AttributeName"]] for each in of["KeySchema"]}
+    return {part: kinds[kind] for part, kind in _PARTS.items() if kind in kinds}
+
+
+_KEY: Final = {
+    "KeyAttributes": At(
+        "",
+        ObjectShape({"PartitionKey": _ATTRIBUTE}, {"SortKey": _ATTRIBUTE}),
+        read=_read_key,
+        write=_written_key,
+    )
+}
+_FACET: Final = ObjectShape(
+    {"FacetName": str},
+    {
+        "KeyAttributeAlias": ObjectShape({}, {"PartitionKeyAlias": str, "SortKeyAlias": str}),
+        "TableData": [object],
+        "NonKeyAttributes": [str],
+        "DataAccess": object,
+    },
+)
+_TABLE: Final = ObjectShape(
+    {"TableName": str, **_KEY},
+    {
+        "NonKeyAttributes": [_ATTRIBUTE],
+        "TableFacets": [_FACET],
+        "GlobalSecondaryIndexes": [
+            ObjectShape({"IndexName": str, **_KEY}, {"Projection": PROJECTION})
+        ],
+        "TableData": [object],
+        "DataAccess": object,
+        "BillingMode": str,
+        "ProvisionedCapacitySettings": At(
+            "",
+            ObjectShape({}, {"ProvisionedThroughput": UNITS, **dict.fromkeys(_SCALING, object)}),
+            write=lambda table: {"ProvisionedThroughput": table.get("ProvisionedThroughput")},
+        ),
+    },
+)
 
 
 # Writing
 
 
-def write(tables: Sequence[DeployableTable]) -> str:
+def write(tables: Sequence[DeployableTable]) -> dict[str, Any]:
     """The model of tables, named after the first one."""
     now = datetime.now(UTC).strftime("%b %d, %Y, %I:%M %p")
-    model = {
+    return {
         "ModelName": tables[0].name,
         "ModelMetadata": {
             "Author": "",
@@ -48,16 +103,23 @@ def write(tables: Sequence[DeployableTable]) -> str:
         },
         "DataModel": [_written(table) for table in tables],
     }
-    return json.dumps(model, indent=2, ensure_ascii=False) + "\n"
 
 
 def _written(table: DeployableTable) -> dict[str, Any]:
-    request = table.request
-    key = {each["AttributeName"] for each in request["KeySchema"]}
+    document: dict[str, Any] = write_shape(_TABLE, _whole(table))
+    for facet in document.get("TableFacets", ()):
+        facet["TableData"] = []  # which the application always writes
+    return document
+
+
+def _whole(table: DeployableTable) -> dict[str, Any]:
+    """A table with what documents it, and the types of attributes in each index."""
+    definition = table.definition
+    types = {"AttributeDefinitions": definition["AttributeDefinitions"]}
+    key = {each["AttributeName"] for each in definition["KeySchema"]}
     others = {**table.types, **table.attributes}
-    found = {
-        "TableName": table.name,
-        "KeyAttributes": _key(table, request["KeySchema"]),
+    return {
+        **definition,
         "NonKeyAttributes": [
             {"AttributeName": name, "AttributeType": kind}
             for name, kind in others.items()
@@ -65,37 +127,20 @@ def _written(table: DeployableTable) -> dict[str, Any]:
         ],
         "TableFacets": [_written_facet(facet) for facet in table.facets],
         "GlobalSecondaryIndexes": [
-            {
-                "IndexName": index["IndexName"],
-                "KeyAttributes": _key(table, index["KeySchema"]),
-                "Projection": index["Projection"],
-            }
-            for index in request.get("GlobalSecondaryIndexes", ())
+            {**index, **types} for index in definition.get("GlobalSecondaryIndexes", ())
         ],
         "TableData": list(table.items),
         "DataAccess": _NO_ACCESS,
-        "BillingMode": request["BillingMode"],
-    }
-    if units := request.get("ProvisionedThroughput"):
-        found["ProvisionedCapacitySettings"] = {"ProvisionedThroughput": units}
-    return {name: value for name, value in found.items() if value != []}
-
-
-def _key(table: DeployableTable, schema: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    return {
-        own: {"AttributeName": name, "AttributeType": table.types[name]}
-        for kind, own in _KINDS.items()
-        for name in key_names(schema, kind)
     }
 
 
 def _written_facet(facet: Facet) -> dict[str, Any]:
-    sort = {} if facet.sort is None else {"SortKeyAlias": facet.sort}
+    alias = {"PartitionKeyAlias": facet.partition, "SortKeyAlias": facet.sort}
+    names = list(facet.attributes)
     return {
         "FacetName": facet.name,
-        "KeyAttributeAlias": {"PartitionKeyAlias": facet.partition, **sort},
-        "TableData": [],
-        "NonKeyAttributes": list(facet.attributes),
+        "KeyAttributeAlias": alias,
+        "NonKeyAttributes": names,
         "DataAccess": _NO_ACCESS,
     }
 
@@ -103,125 +148,60 @@ def _written_facet(facet: Facet) -> dict[str, Any]:
 # Reading
 
 
-def is_content(content: Any) -> bool:
-    """Whether JSON is a model."""
-    return isinstance(content, dict) and "DataModel" in content
-
-
-_ATTRIBUTE: Final = ObjectShape({"AttributeName": str, "AttributeType": str})
-_KEY: Final = ObjectShape({"PartitionKey": _ATTRIBUTE}, {"SortKey": _ATTRIBUTE})
-_SCALING: Final = ("AutoScalingRead", "AutoScalingWrite")
-_TABLE: Final = ObjectShape(
-    {"TableName": str, "KeyAttributes": _KEY},
-    {
-        "NonKeyAttributes": [_ATTRIBUTE],
-        "TableFacets": [
-            ObjectShape(
-                {"FacetName": str},
-                {
-                    "KeyAttributeAlias": ObjectShape(
-                        {}, {"PartitionKeyAlias": str, "SortKeyAlias": str}
-                    ),
-                    "NonKeyAttributes": [str],
-                    "TableData": [object],
-                    "DataAccess": None,
-                },
-            )
-        ],
-        "GlobalSecondaryIndexes": [
-            ObjectShape(
-                {"IndexName": str, "KeyAttributes": _KEY},
-                {"Projection": ObjectShape({}, {"ProjectionType": str, "NonKeyAttributes": [str]})},
-            )
-        ],
-        "TableData": [object],
-        "DataAccess": None,
-        "BillingMode": str,
-        "ProvisionedCapacitySettings": ObjectShape(
-            {}, {"ProvisionedThroughput": UNITS, **dict.fromkeys(_SCALING, object)}
-        ),
-    },
-)
-
-
-def read(text: str, source: str, parameters: Mapping[str, str]) -> ReadTables:
+def read(root: DocumentValue, parameters: Mapping[str, str]) -> list[DeployableTable]:
     """The tables of a model."""
-    no_parameters(source, parameters)
-    root = DocumentValue(parsed_json(text, source), "", source)
     members = root.members()
     if "DataModel" not in members:
         raise root.refusal("has no DataModel, so it is no model of NoSQL Workbench")
-    notes: list[str] = []
-    return ReadTables([_table(each, notes) for each in members["DataModel"].elements()], notes)
+    return [_table(each) for each in members["DataModel"].elements()]
 
 
-def _table(value: DocumentValue, notes: list[str]) -> DeployableTable:
-    unread: list[str] = []
-    found = taken(value, _TABLE, unread)
-    notes += [f"{value.source}: {place} is not read" for place in unread]
-    capacity = found.get("ProvisionedCapacitySettings", {})
-    units = capacity.get("ProvisionedThroughput")
-    if any(name in capacity for name in _SCALING) and found.get("BillingMode") == PROVISIONED:
-        notes.append(f"{value.source}: {found['TableName']}: auto scaling is not read")
-    types: dict[str, str] = {}
-    request = {
-        "TableName": found["TableName"],
-        "KeySchema": _schema(found["KeyAttributes"], types),
-        "GlobalSecondaryIndexes": [
-            {
-                **index,
-                "KeySchema": _schema(index["KeyAttributes"], types),
-                "ProvisionedThroughput": units,
-            }
-            for index in found.get("GlobalSecondaryIndexes", ())
-        ],
-        "BillingMode": found.get("BillingMode") or (PROVISIONED if units else ON_DEMAND),
-        "ProvisionedThroughput": units,
+def _table(value: DocumentValue) -> DeployableTable:
+    found = read_shape(_TABLE, value)
+    if any(name in found for name in _SCALING) and found.get("BillingMode") == PROVISIONED:
+        value.note(f"{found['TableName']}: auto scaling is not read")
+    units = found.get("ProvisionedThroughput")
+    definitions = list(found["AttributeDefinitions"])
+    for index in found.get("GlobalSecondaryIndexes", ()):
+        definitions += index["AttributeDefinitions"]
+        index["ProvisionedThroughput"] = units
+    table = deployable(
+        {
+            **found,
+            "AttributeDefinitions": definitions,
+            "BillingMode": found.get("BillingMode") or (PROVISIONED if units else ON_DEMAND),
+        }
+    )
+    others = {
+        each["AttributeName"]: each["AttributeType"]
+        for each in found.get("NonKeyAttributes", ())
+        if each["AttributeName"] not in table.types
     }
-    request["AttributeDefinitions"] = [
-        {"AttributeName": name, "AttributeType": kind} for name, kind in types.items()
-    ]
-    return DeployableTable(
-        request=normal_request(request),
-        attributes={
-            each["AttributeName"]: each["AttributeType"]
-            for each in found.get("NonKeyAttributes", ())
-            if each["AttributeName"] not in types
-        },
+    return msgspec.structs.replace(
+        table,
+        attributes=others,
         facets=tuple(_facets(found)),
         items=tuple(_items(value, found)),
     )
 
 
-def _schema(key: Mapping[str, Any], types: dict[str, str]) -> list[dict[str, str]]:
-    """A key, whose attributes are added to the types."""
-    schema = []
-    for kind, own in _KINDS.items():
-        if own in key:
-            name = key[own]["AttributeName"]
-            types[name] = key[own]["AttributeType"]
-            schema.append({"AttributeName": name, "KeyType": kind})
-    return schema
-
-
 def _facets(found: Mapping[str, Any]) -> Iterator[Facet]:
-    key = found["KeyAttributes"]
+    partition, *sort = [each["AttributeName"] for each in found["KeySchema"]]
     for facet in found.get("TableFacets", ()):
         alias = facet.get("KeyAttributeAlias", {})
-        partition = alias.get("PartitionKeyAlias", key["PartitionKey"]["AttributeName"])
-        sort = alias.get("SortKeyAlias") if "SortKey" in key else None
-        names = tuple(facet.get("NonKeyAttributes", ()))
-        yield Facet(facet["FacetName"], partition, sort, names)
+        yield Facet(
+            facet["FacetName"],
+            alias.get("PartitionKeyAlias", partition),
+            alias.get("SortKeyAlias") if sort else None,
+            tuple(facet.get("NonKeyAttributes", ())),
+        )
 
 
 def _items(value: DocumentValue, found: Mapping[str, Any]) -> Iterator[Item]:
     """The sample items of a table and of its facets; those that occur in both, once."""
     seen: set[str] = set()
-    for items in (
-        found.get("TableData", ()),
-        *(facet.get("TableData", ()) for facet in found.get("TableFacets", ())),
-    ):
-        for item in items:
+    for of in (found, *found.get("TableFacets", ())):
+        for item in of.get("TableData", ()):
             if not isinstance(item, dict):
                 raise value.refusal(f"has a sample item that is no object: {str(item)[:60]}")
             known = json.dumps(item, sort_keys=True)

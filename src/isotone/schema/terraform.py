@@ -11,220 +11,172 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from isotone.schema.deployable import (
-    LONGEST_RECOVERY,
-    PROVISIONED,
+    TAGS_BY_NAME,
     DeployableTable,
-    ReadTables,
+    deployable,
     key_names,
-    normal_request,
+    unique_names,
 )
-from isotone.schema.document import DocumentValue, ObjectShape, taken
-from isotone.schema.hcl import (
-    Expressions,
-    HclBlock,
-    HclReference,
-    as_parsed,
-    hcl_text,
-    parsed_hcl,
-    unquoted,
-)
+from isotone.schema.document import DocumentValue
+from isotone.schema.features import is_wide
+from isotone.schema.hcl import Expressions, HclReference, as_parsed, unquoted
+from isotone.schema.shapes import At, ObjectShape, read_shape, write_shape
 from isotone.text_table import pluralized
 
-TABLE: Final = "aws_dynamodb_table"
+_TABLE: Final = "aws_dynamodb_table"
 _POLICY: Final = "aws_dynamodb_resource_policy"
-_LIMITS: Final = {
-    "max_read_request_units": "MaxReadRequestUnits",
-    "max_write_request_units": "MaxWriteRequestUnits",
+
+
+def _block(path: str, required: Mapping[str, Any], optional: Mapping[str, Any]) -> At:
+    """A block that occurs at most once."""
+    return At(
+        path,
+        [ObjectShape(required, optional)],
+        read=lambda blocks: blocks[0] if blocks else {},
+        write=lambda found: [found],
+    )
+
+
+def _key_part(kind: str) -> At:
+    """The only attribute of a part of a key."""
+
+    def name(schema: Sequence[Mapping[str, str]]) -> str | None:
+        return None if is_wide(schema) else next(iter(key_names(schema, kind)), None)
+
+    return At("KeySchema", read=lambda name: [{"AttributeName": name, "KeyType": kind}], write=name)
+
+
+# Attributes stand before blocks, in the order of the provider's documentation.
+_RANGE_KEY: Final = _key_part("RANGE")
+_KEY: Final = {"hash_key": _key_part("HASH"), "range_key": _RANGE_KEY}
+_KEY_BLOCKS: Final = {
+    "key_schema": At(
+        "KeySchema",
+        [ObjectShape({"attribute_name": At("AttributeName"), "key_type": At("KeyType")})],
+        write=lambda schema: schema if is_wide(schema) else None,
+    )
 }
-_WARM: Final = {
-    "read_units_per_second": "ReadUnitsPerSecond",
-    "write_units_per_second": "WriteUnitsPerSecond",
+_PROJECTION: Final = {
+    "projection_type": At("Projection.ProjectionType"),
+    "non_key_attributes": At("Projection.NonKeyAttributes", [str]),
 }
-_UNITS: Final = {"read_capacity": "ReadCapacityUnits", "write_capacity": "WriteCapacityUnits"}
-
-
-# Writing
-
-
-def write(tables: Sequence[DeployableTable]) -> str:
-    """The resources of tables."""
-    blocks: list[HclBlock] = []
-    taken_names: set[str] = set()
-    for table in tables:
-        name = _resource_name(table.name, taken_names)
-        taken_names.add(name)
-        blocks.append(_resource(table, name))
-        if policy := table.request.get("ResourcePolicy"):
-            reference = HclReference(f"{TABLE}.{name}.arn")
-            attributes = {"resource_arn": reference, "policy": policy}
-            blocks.append(HclBlock("resource", (_POLICY, name), attributes))
-    return hcl_text(blocks)
-
-
-def _resource_name(name: str, others: set[str]) -> str:
-    words = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
-    wanted = words if words[:1].isalpha() else f"table_{words}"
-    own, number = wanted, 2
-    while own in others:
-        own, number = f"{wanted}_{number}", number + 1
-    return own
-
-
-def _resource(table: DeployableTable, name: str) -> HclBlock:
-    request = table.request
-    stream = request.get("StreamSpecification")
-    attributes = {
-        "name": table.name,
-        "billing_mode": request["BillingMode"],
-        **_renamed(_UNITS, request.get("ProvisionedThroughput")),
-        **_key(request["KeySchema"]),
-        "table_class": request.get("TableClass"),
-        "deletion_protection_enabled": request.get("DeletionProtectionEnabled"),
-        "stream_enabled": True if stream else None,
-        "stream_view_type": stream["StreamViewType"] if stream else None,
-        "tags": {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())} or None,
-    }
-    return HclBlock("resource", (TABLE, name), _present(attributes), tuple(_blocks(table, request)))
-
-
-def _blocks(table: DeployableTable, request: Mapping[str, Any]) -> Iterator[HclBlock]:
-    for each in request["AttributeDefinitions"]:
-        definition = {"name": each["AttributeName"], "type": each["AttributeType"]}
-        yield HclBlock("attribute", (), definition)
-    for index in request.get("LocalSecondaryIndexes", ()):
-        key = {"range_key": key_names(index["KeySchema"], "RANGE")[0]}
-        attributes = {"name": index["IndexName"], **key, **_projection(index)}
-        yield HclBlock("local_secondary_index", (), attributes)
-    for index in request.get("GlobalSecondaryIndexes", ()):
-        yield _global_index(index)
-    if table.expiry:
-        yield HclBlock("ttl", (), {"attribute_name": table.expiry, "enabled": True})
-    if table.recovery_days:
-        own = table.recovery_days != LONGEST_RECOVERY
-        period = {"recovery_period_in_days": table.recovery_days} if own else {}
-        yield HclBlock("point_in_time_recovery", (), {"enabled": True, **period})
-    if encryption := request.get("SSESpecification"):
-        settings = {"enabled": True, "kms_key_arn": encryption.get("KMSMasterKeyId")}
-        yield HclBlock("server_side_encryption", (), _present(settings))
-    yield from _capacity(request)
-
-
-def _global_index(index: Mapping[str, Any]) -> HclBlock:
-    key = _key(index["KeySchema"])
-    attributes = {
-        "name": index["IndexName"],
-        **(key or {}),
-        **_projection(index),
-        **_renamed(_UNITS, index.get("ProvisionedThroughput")),
-    }
-    schema = [
-        HclBlock(
-            "key_schema",
-            (),
-            {"attribute_name": each["AttributeName"], "key_type": each["KeyType"]},
-        )
-        for each in index["KeySchema"]
-        if not key
-    ]
-    return HclBlock("global_secondary_index", (), attributes, (*schema, *_capacity(index)))
-
-
-def _key(schema: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """A key with one attribute in each part; empty if a part has several."""
-    hashed, ranged = key_names(schema, "HASH"), key_names(schema, "RANGE")
-    if len(hashed) > 1 or len(ranged) > 1:
-        return {}
-    return {"hash_key": hashed[0]} | ({"range_key": ranged[0]} if ranged else {})
-
-
-def _projection(index: Mapping[str, Any]) -> dict[str, Any]:
-    projection = index["Projection"]
-    names = projection.get("NonKeyAttributes")
-    return _present({"projection_type": projection["ProjectionType"], "non_key_attributes": names})
-
-
-def _capacity(of: Mapping[str, Any]) -> Iterator[HclBlock]:
-    for name, names, member in (
-        ("on_demand_throughput", _LIMITS, "OnDemandThroughput"),
-        ("warm_throughput", _WARM, "WarmThroughput"),
-    ):
-        if member in of:
-            yield HclBlock(name, (), _renamed(names, of[member]))
-
-
-def _renamed(names: Mapping[str, str], members: Mapping[str, Any] | None) -> dict[str, Any]:
-    given = members or {}
-    return {own: given[name] for own, name in names.items() if name in given}
-
-
-def _present(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in attributes.items() if value is not None}
-
-
-# Reading
-
-_PROJECTED: Final = {"projection_type": str, "non_key_attributes": [str]}
-_KEYS: Final = {
-    "hash_key": str,
-    "range_key": str,
-    "key_schema": [ObjectShape({"attribute_name": str, "key_type": str})],
+_UNITS: Final = {
+    "read_capacity": At("ProvisionedThroughput.ReadCapacityUnits", int),
+    "write_capacity": At("ProvisionedThroughput.WriteCapacityUnits", int),
 }
-_CAPACITY: Final = {
-    **dict.fromkeys(_UNITS, int),
-    "on_demand_throughput": [ObjectShape({}, dict.fromkeys(_LIMITS, int))],
-    "warm_throughput": [ObjectShape({}, dict.fromkeys(_WARM, int))],
+_CAPACITY_BLOCKS: Final = {
+    "on_demand_throughput": _block(
+        "OnDemandThroughput",
+        {},
+        {
+            "max_read_request_units": At("MaxReadRequestUnits", int),
+            "max_write_request_units": At("MaxWriteRequestUnits", int),
+        },
+    ),
+    "warm_throughput": _block(
+        "WarmThroughput",
+        {},
+        {
+            "read_units_per_second": At("ReadUnitsPerSecond", int),
+            "write_units_per_second": At("WriteUnitsPerSecond", int),
+        },
+    ),
 }
 _RESOURCE: Final = ObjectShape(
-    {"name": str, "attribute": [ObjectShape({"name": str, "type": str})]},
     {
-        **_KEYS,
-        **_CAPACITY,
-        "billing_mode": str,
-        "table_class": str,
-        "deletion_protection_enabled": bool,
-        "stream_enabled": bool,
-        "stream_view_type": str,
-        "tags": object,
-        "ttl": [ObjectShape({}, {"attribute_name": str, "enabled": bool})],
-        "point_in_time_recovery": [
-            ObjectShape({"enabled": bool}, {"recovery_period_in_days": int})
-        ],
-        "server_side_encryption": [ObjectShape({"enabled": bool}, {"kms_key_arn": str})],
-        "local_secondary_index": [ObjectShape({"name": str, "range_key": str}, _PROJECTED)],
-        "global_secondary_index": [
-            ObjectShape({"name": str}, {**_KEYS, **_PROJECTED, **_CAPACITY})
-        ],
+        "name": At("TableName"),
+        "attribute": At(
+            "AttributeDefinitions",
+            [ObjectShape({"name": At("AttributeName"), "type": At("AttributeType")})],
+        ),
+    },
+    {
+        "billing_mode": At("BillingMode"),
+        **_UNITS,
+        **_KEY,
+        **_KEY_BLOCKS,
+        "table_class": At("TableClass"),
+        "deletion_protection_enabled": At("DeletionProtectionEnabled", bool),
+        "stream_enabled": At("StreamSpecification.StreamEnabled", bool),
+        "stream_view_type": At("StreamSpecification.StreamViewType"),
+        "tags": TAGS_BY_NAME,
+        "local_secondary_index": At(
+            "LocalSecondaryIndexes",
+            [ObjectShape({"name": At("IndexName"), "range_key": _RANGE_KEY}, _PROJECTION)],
+        ),
+        "global_secondary_index": At(
+            "GlobalSecondaryIndexes",
+            [
+                ObjectShape(
+                    {"name": At("IndexName")},
+                    {**_KEY, **_PROJECTION, **_UNITS, **_KEY_BLOCKS, **_CAPACITY_BLOCKS},
+                )
+            ],
+        ),
+        "ttl": _block(
+            "TimeToLiveSpecification",
+            {},
+            {"attribute_name": At("AttributeName"), "enabled": At("Enabled", bool)},
+        ),
+        "point_in_time_recovery": _block(
+            "PointInTimeRecoverySpecification",
+            {"enabled": At("PointInTimeRecoveryEnabled", bool)},
+            {"recovery_period_in_days": At("RecoveryPeriodInDays", int)},
+        ),
+        "server_side_encryption": _block(
+            "SSESpecification",
+            {"enabled": At("Enabled", bool)},
+            {"kms_key_arn": At("KMSMasterKeyId")},
+        ),
+        **_CAPACITY_BLOCKS,
         # What does not change the table.
         **dict.fromkeys(("lifecycle", "depends_on", "provider", "timeouts", "tags_all")),
     },
 )
 
 
-def read(text: str, source: str, parameters: Mapping[str, str]) -> ReadTables:
+# Writing
+
+
+def write(tables: Sequence[DeployableTable]) -> dict[tuple[str, str], Any]:
+    """The resources of tables."""
+    words = [re.sub(r"[^a-z0-9]+", "_", table.name.lower()).strip("_") for table in tables]
+    names = unique_names((each if each[:1].isalpha() else f"table_{each}" for each in words), "_")
+    resources = {}
+    for name, table in zip(names, tables, strict=True):
+        resources[_TABLE, name] = write_shape(_RESOURCE, table.definition)
+        if policy := table.definition.get("ResourcePolicy"):
+            arn = HclReference(f"{_TABLE}.{name}.arn")
+            resources[_POLICY, name] = {"resource_arn": arn, "policy": policy}
+    return resources
+
+
+# Reading
+
+
+def read(root: DocumentValue, parameters: Mapping[str, str]) -> list[DeployableTable]:
     """The tables of a configuration: a file, or all files of a folder one after the other."""
-    blocks = parsed_hcl(text, source)
-    variables = _variables(blocks, parameters, source)
+    blocks = root.given
     locals_ = {name: value for block in _all(blocks, "locals") for name, value in block.items()}
-    expressions = Expressions(source, variables, locals_)
-    root = DocumentValue(None, "", source, expressions.resolve)
-    notes: list[str] = []
+    expressions = Expressions(root.source, _variables(root, parameters), locals_)
     tables: dict[str, DeployableTable] = {}
     policies: list[DocumentValue] = []
-    others = 0
+    others = sum(1 for kind in ("module", "data") for _ in _all(blocks, kind))
     for kind, name, body in _labelled(blocks, "resource"):
-        value = root.with_value(_without_marks(body), f"{kind}.{name}")
-        if kind == TABLE:
-            tables[name] = _table(value, notes)
+        value = DocumentValue(
+            _without_marks(body), root.source, root.notes, f"{kind}.{name}", expressions.resolve
+        )
+        if kind == _TABLE:
+            tables[name] = _table(value)
         elif kind == _POLICY:
             policies.append(value)
         else:
             others += 1
-    others += sum(1 for kind in ("module", "data") for _ in _all(blocks, kind))
     for policy in policies:
         others += not _add_policy(policy, tables)
     if others:
-        notes.append(f"{source}: not read: {pluralized(others, 'other resource')}")
-    return ReadTables(list(tables.values()), notes)
+        root.note(f"not read: {pluralized(others, 'other resource')}")
+    return list(tables.values())
 
 
 def _all(blocks: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
@@ -243,23 +195,29 @@ def _labelled(blocks: Mapping[str, Any], kind: str) -> Iterator[tuple[str, str, 
                         yield unquoted(first), unquoted(second), body
 
 
-def _variables(
-    blocks: Mapping[str, Any], parameters: Mapping[str, str], source: str
-) -> dict[str, Any]:
+def _variables(root: DocumentValue, parameters: Mapping[str, str]) -> dict[str, Any]:
     declared = {
         unquoted(name): body
-        for block in _all(blocks, "variable")
+        for block in _all(root.given, "variable")
         for name, body in block.items()
         if isinstance(body, dict)
     }
     for name in parameters:
         if name not in declared:
             known = ", ".join(declared) or "none"
-            raise DocumentValue(None, "", source).refusal(
-                f"has no variable {name!r}; its variables: {known}"
-            )
+            raise root.refusal(f"has no variable {name!r}; its variables: {known}")
     defaults = {name: body["default"] for name, body in declared.items() if "default" in body}
-    return {**defaults, **{name: as_parsed(value) for name, value in parameters.items()}}
+    given = {name: _given(declared[name], value) for name, value in parameters.items()}
+    return {**defaults, **given}
+
+
+def _given(variable: Mapping[str, Any], value: str) -> str:
+    """What is given for a variable, as the parser gives it: of a number or a truth value the text without quotes."""
+    is_plain = variable.get("type") in ("number", "bool")
+    is_like_default = isinstance(
+        variable.get("default"), int | float
+    )  # which a truth value is, too
+    return value if is_plain or is_like_default else str(as_parsed(value))
 
 
 def _without_marks(value: Any) -> Any:
@@ -273,99 +231,21 @@ def _without_marks(value: Any) -> Any:
     return [_without_marks(each) for each in value] if isinstance(value, list) else value
 
 
-def _table(value: DocumentValue, notes: list[str]) -> DeployableTable:
+def _table(value: DocumentValue) -> DeployableTable:
     if "dynamic" in value.members():
         raise value.refusal("has a dynamic block, which is not computed; write its blocks out")
-    unread: list[str] = []
-    found = taken(value, _RESOURCE, unread)
-    notes += [f"{value.source}: {place} is not read" for place in unread]
-    expiry, recovery = _only(found, "ttl"), _only(found, "point_in_time_recovery")
-    encryption = _only(found, "server_side_encryption")
-    tags = found.get("tags") or {}
-    if not isinstance(tags, dict):
-        raise value.refusal("has tags that are no map")
-    hashed = _read_key(value, found)
-    request = {
-        "TableName": found["name"],
-        "AttributeDefinitions": [
-            {"AttributeName": each["name"], "AttributeType": each["type"]}
-            for each in found["attribute"]
-        ],
-        "KeySchema": hashed,
-        "LocalSecondaryIndexes": [
-            {
-                "IndexName": index["name"],
-                "KeySchema": [hashed[0], {"AttributeName": index["range_key"], "KeyType": "RANGE"}],
-                "Projection": _read_projection(index),
-            }
-            for index in found.get("local_secondary_index", ())
-        ],
-        "GlobalSecondaryIndexes": [
-            {
-                "IndexName": index["name"],
-                "KeySchema": _read_key(value, index),
-                "Projection": _read_projection(index),
-                **_read_capacity(index),
-            }
-            for index in found.get("global_secondary_index", ())
-        ],
-        "BillingMode": found.get("billing_mode", PROVISIONED),
-        **_read_capacity(found),
-        "StreamSpecification": {
-            "StreamEnabled": found.get("stream_enabled", False),
-            "StreamViewType": found.get("stream_view_type"),
-        },
-        "SSESpecification": {
-            "Enabled": encryption.get("enabled"),
-            "KMSMasterKeyId": encryption.get("kms_key_arn"),
-        },
-        "TableClass": found.get("table_class"),
-        "DeletionProtectionEnabled": found.get("deletion_protection_enabled"),
-        "Tags": [{"Key": name, "Value": str(each)} for name, each in tags.items()],
-    }
-    days = recovery.get("recovery_period_in_days", LONGEST_RECOVERY)
-    return DeployableTable(
-        request=normal_request(request),
-        expiry=expiry.get("attribute_name") if expiry.get("enabled") else None,
-        recovery_days=days if recovery.get("enabled") else 0,
-    )
+    found = read_shape(_RESOURCE, value)
+    for each in (found, *found.get("GlobalSecondaryIndexes", ())):
+        if not key_names(each.get("KeySchema", ()), "HASH"):
+            name = each.get("TableName") or each["IndexName"]
+            raise value.refusal(f"lacks the hash_key of {name}")
+    hashed = [each for each in found["KeySchema"] if each["KeyType"] == "HASH"]
+    for index in found.get("LocalSecondaryIndexes", ()):
+        index["KeySchema"] = [*hashed, *index["KeySchema"]]
+    return deployable(found)
 
 
-def _only(found: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """The block of a type of which there is at most one."""
-    return next(iter(found.get(name, ())), {})
-
-
-def _read_key(value: DocumentValue, of: Mapping[str, Any]) -> list[dict[str, str]]:
-    if schema := of.get("key_schema"):
-        return [
-            {"AttributeName": each["attribute_name"], "KeyType": each["key_type"]}
-            for each in schema
-        ]
-    if "hash_key" not in of:
-        raise value.refusal(f"lacks the hash_key of {of['name']}")
-    pairs = ((of["hash_key"], "HASH"), (of.get("range_key"), "RANGE"))
-    return [{"AttributeName": name, "KeyType": kind} for name, kind in pairs if name]
-
-
-def _read_projection(index: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "ProjectionType": index.get("projection_type", "ALL"),
-        "NonKeyAttributes": index.get("non_key_attributes"),
-    }
-
-
-def _read_capacity(of: Mapping[str, Any]) -> dict[str, Any]:
-    units = {name: of[own] for own, name in _UNITS.items() if own in of}
-    limits, warm = _only(of, "on_demand_throughput"), _only(of, "warm_throughput")
-    return {
-        "ProvisionedThroughput": units or None,
-        "OnDemandThroughput": {name: limits[own] for own, name in _LIMITS.items() if own in limits},
-        "WarmThroughput": {name: warm[own] for own, name in _WARM.items() if own in warm},
-    }
-
-
-_ARN_OF: Final = re.compile(rf"\$\{{{TABLE}\.([A-Za-z0-9_-]+)\.arn\}}")
+_ARN_OF: Final = re.compile(rf"\$\{{{_TABLE}\.([A-Za-z0-9_-]+)\.arn\}}")
 
 
 def _add_policy(value: DocumentValue, tables: dict[str, DeployableTable]) -> bool:

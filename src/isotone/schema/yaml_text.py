@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from isotone.errors import UsageError
-from isotone.schema.document import extra_module
+from isotone.schema.document import extra_module, quoted
 
 _PLAIN: Final = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*(?:::?[A-Za-z0-9_./-]+)*")
 # Words that some reader of YAML takes for something else than a text.
@@ -50,18 +50,10 @@ def _is_nested(value: Any) -> bool:
 
 
 def _scalar(value: Any) -> str:
-    """A scalar, or an empty object or list. JSON's quoted strings are valid YAML."""
+    """A scalar, or an empty object or list."""
     if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _SPECIAL:
         return value
-    return "".join(map(_escaped, json.dumps(value, ensure_ascii=False)))
-
-
-def _escaped(character: str) -> str:
-    """A character of a quoted text. YAML has an escape of its own for characters above U+FFFF."""
-    if character.isprintable():
-        return character
-    code = ord(character)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return quoted(value) if isinstance(value, str) else json.dumps(value)
 
 
 def parsed_yaml(text: str, source: str) -> Any:

@@ -199,6 +199,8 @@ def _read_each(
             faults[name] = "; ".join(_words(name, each) for each in error.errors)
         except UsageError as error:
             faults[name] = str(error)
+        except (AttributeError, TypeError, ValueError):  # another form than that of the input
+            faults[name] = f"is {given!r}, which is no {type_text(field.annotation)}"
     return values, faults
 
 

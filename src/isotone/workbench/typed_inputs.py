@@ -17,10 +17,11 @@ import dataclasses
 import re
 import typing
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum, Flag
+from functools import partial
 from typing import Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 from uuid import UUID
 
@@ -71,13 +72,13 @@ def _of_plain(plain: Any, within: tuple[Any, ...]) -> TypedInput:
     if scalar is not None:
         return scalar
     if origin is Literal:
-        return _choice({_label(each): each for each in get_args(plain)})
+        return _choice(get_args(plain))
     container = _CONTAINERS.get(origin)
     if container is not None:
         return container(plain, get_args(plain), within)
     if isinstance(plain, type) and origin is None:
         if issubclass(plain, Enum) and not issubclass(plain, Flag):
-            return _choice({_label(each): each for each in plain})
+            return _choice(tuple(plain))
         if issubclass(plain, str):
             return TypedInput({"kind": "text"}, str, _same)
         members = _members(plain)
@@ -186,13 +187,16 @@ def _duration(given: Any) -> Any:
     if found is None or not any(found.groups()[1:]):
         return given
     sign, days, hours, minutes, seconds, fraction = found.groups(default="0")
-    span = timedelta(
-        days=int(days),
-        hours=int(hours),
-        minutes=int(minutes),
-        seconds=int(seconds),
-        microseconds=int(fraction.ljust(6, "0")),
-    )
+    try:
+        span = timedelta(
+            days=int(days),
+            hours=int(hours),
+            minutes=int(minutes),
+            seconds=int(seconds),
+            microseconds=int(fraction.ljust(6, "0")),
+        )
+    except OverflowError:
+        raise UsageError(f"is {given!r}: a duration has less than a billion days") from None
     return -span if sign == "-" else span
 
 
@@ -220,11 +224,22 @@ def _label(value: Any) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
-def _choice(by_label: Mapping[str, Any]) -> TypedInput:
-    """One of some values; a text that is none of them is left to the model, which names those that there are."""
+def _name(value: Any) -> str:
+    return value.name if isinstance(value, Enum) else repr(value)
+
+
+def _choice(values: Sequence[Any]) -> TypedInput:
+    """One of some values; a text that is none of them is left to the model, which names those that there are.
+
+    Where two would have the same label, as 1 and "1" have, all have the labels of a program.
+    """
+    label = _label
+    if len({_label(each) for each in values}) < len(values):
+        label = _name
+    by_label = {label(each): each for each in values}
     return TypedInput(
         {"kind": "choice", "choices": list(by_label)},
-        _label,
+        label,
         lambda given: by_label.get(given, given) if isinstance(given, str) else given,
     )
 
@@ -294,36 +309,44 @@ _CONTAINERS: Final[dict[Any, Callable[[Any, tuple[Any, ...], tuple[Any, ...]], T
 
 
 class _Member(NamedTuple):
-    """A member of a nested model: its type, and whether it must be given."""
+    """A member of a nested model: its type, whether it must be given, and whether an empty one is None."""
 
     annotation: Any
     is_required: bool
+    may_be_none: bool
 
 
 def _members(kind: type) -> dict[str, _Member] | None:
     """The members of a pydantic model, a dataclass or a TypedDict; None for another class."""
     if typing.is_typeddict(kind) or type(kind).__name__ == "_TypedDictMeta":
-        needed: frozenset[str] = vars(kind)["__required_keys__"]
         hints = typing.get_type_hints(kind, include_extras=True)
-        return {name: _Member(_bare(each), name in needed) for name, each in hints.items()}
+        return {name: _member_of_dict(kind, name, each) for name, each in hints.items()}
     fields = getattr(kind, "model_fields", None)
     if isinstance(fields, dict):
-        is_strict = getattr(kind, "model_config", {}).get("strict")  # it takes no text for a number
-        return None if is_strict else _members_of_model(fields)
+        settings = getattr(kind, "model_config", {})
+        # A strict model takes no text for a number; one with members of any name would lose them.
+        is_raw = settings.get("strict") or settings.get("extra") == "allow"
+        return None if is_raw else _members_of_model(fields)
     if dataclasses.is_dataclass(kind):
         hints = typing.get_type_hints(kind, include_extras=True)
         return {
-            each.name: _Member(hints[each.name], _is_required(each))
+            each.name: _Member(hints[each.name], _is_required(each), is_optional(hints[each.name]))
             for each in dataclasses.fields(kind)
             if each.init
         }
     return None
 
 
-def _bare(annotation: Any) -> Any:
-    """The annotation without Required[…] and NotRequired[…]."""
-    origin = str(get_origin(annotation))
-    return get_args(annotation)[0] if origin.endswith("Required") else annotation
+def _member_of_dict(kind: Any, name: str, annotation: Any) -> _Member:
+    """A member of a TypedDict, which is absent if it is empty and need not be there.
+
+    The class itself does not know of `NotRequired[…]` in annotations that were texts.
+    """
+    mark = str(get_origin(annotation)).rpartition(".")[2]
+    marked = {"Required": True, "NotRequired": False}
+    is_required = marked.get(mark, name in kind.__required_keys__)
+    bare = get_args(annotation)[0] if mark in marked else annotation
+    return _Member(bare, is_required, is_required)
 
 
 def _is_required(field: dataclasses.Field[Any]) -> bool:
@@ -340,6 +363,7 @@ def _members_of_model(fields: Mapping[str, Any]) -> dict[str, _Member] | None:
             if each.metadata
             else each.annotation,
             each.is_required(),
+            is_optional(each.annotation),
         )
         for name, each in fields.items()
     }
@@ -349,10 +373,10 @@ def _record(kind: Any, members: Mapping[str, _Member], within: tuple[Any, ...]) 
     inputs = {name: typed_input(each.annotation, within) for name, each in members.items()}
 
     def shown(value: Any) -> Any:
-        found = value if isinstance(value, dict) else vars(value)
+        of = value.get if isinstance(value, dict) else partial(getattr, value)
+        found = {name: of(name, None) for name in inputs}
         return {
-            name: None if found.get(name) is None else each.shown(found[name])
-            for name, each in inputs.items()
+            name: None if each is None else inputs[name].shown(each) for name, each in found.items()
         }
 
     def read(given: Any) -> Any:
@@ -360,7 +384,8 @@ def _record(kind: Any, members: Mapping[str, _Member], within: tuple[Any, ...]) 
         return {
             name: inputs[name].read(each)
             for name, each in given.items()
-            if name in inputs and (each is not None or members[name].is_required)
+            if name in inputs
+            and (each is not None or members[name].is_required or members[name].may_be_none)
         }
 
     described = [
