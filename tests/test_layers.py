@@ -101,6 +101,8 @@ ALLOWED = {
     # The pages of the server, for any backend; the server itself knows no page.
     "workbench": FLOOR
     | {"advisor", "backends", "inference", "model", "moving", "server", "tables"},
+    # Tools for coding assistants: what the workbench, lint, simulation and design answer, within budgets.
+    "mcp": FLOOR | {"advisor", "backends", "design", "model", "schema", "tables", "workbench"},
     # Sample data and a tour through it: written with the library, shown in the workbench.
     "demo": FLOOR
     | {"advisor", "backends", "isotone", "model", "structures", "tables", "workbench"},
@@ -114,6 +116,7 @@ ALLOWED = {
         "design",
         "expressions",
         "inference",
+        "mcp",
         "model",
         "moving",
         "prices",
@@ -149,7 +152,9 @@ CROSSING = {
 ORDER_OF_THE_MODEL = ("declaring", "writing", "reading")
 
 # Layers that know the model by its door alone.
-THROUGH_THE_DOOR = {"structures", "inference", "advisor", "cli", "design", "testing", "workbench"}
+THROUGH_THE_DOOR = {
+    *("structures", "inference", "advisor", "cli", "design", "mcp", "testing", "workbench"),
+}
 
 # Names of classes that stand in two packages, and why. Any other name stands for one idea.
 SHARED_NAMES = {

@@ -90,7 +90,7 @@ GOOD = {
     "compact": ["d.db"],
     "repair": ["d.db", "repaired.db"],
 }
-NOT_TRIED = {"serve", "demo", "workbench", "worker"}  # they would go on
+NOT_TRIED = {"serve", "demo", "mcp", "workbench", "worker"}  # they would go on
 PRINT_WHAT_IS_WRONG = {"check", "completion", "doctor", "version"}  # or take no words
 
 

@@ -25,6 +25,7 @@ MAKERS = (ROOT / "website", ROOT / "tests" / "docs")
 PACKAGES = (
     "cli",
     "demo",
+    "mcp",
     "workbench",
     "testing",
     "design",

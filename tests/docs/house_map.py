@@ -25,6 +25,7 @@ END = "<!-- end of the picture -->\n"
 KNOWS: Final = {
     "cli": "command lines",
     "demo": "sample tables, and a tour through them",
+    "mcp": "the tools of coding assistants, within budgets",
     "workbench": "the pages of a server, for any backend",
     "testing": "boto3 without a socket, fixtures, mocks, faults",
     "isotone": "the public names, each loaded on first use",

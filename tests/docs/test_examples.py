@@ -44,6 +44,7 @@ ONLY_PARSED = {
     "verify",
     "worker",
     "import",
+    "mcp",
     "workbench",
 }
 

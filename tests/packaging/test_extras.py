@@ -46,6 +46,7 @@ USES = [
         "boto3 botocore",
         "import isotone; isotone.connect('dynamodb://eu-west-1?profile=a')",
     ),
+    Use("mcp", "mcp", "from isotone.cli.mcp import check_installed; check_installed()"),
     Use("otel", "opentelemetry", "import isotone; isotone.to_spans()"),
     Use(
         "otel",

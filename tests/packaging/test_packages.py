@@ -21,6 +21,7 @@ EXTRAS = {
     "aioboto3",
     "azure",
     "boto3",
+    "mcp",
     "otel",
     "parquet",
     "plots",

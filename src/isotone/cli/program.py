@@ -63,6 +63,7 @@ _MEMORY: Final = ":memory:"
 _IN_MEMORY: Final = (
     "serve",
     "demo",
+    "mcp",
     "shell",
     "workbench",
 )  # commands that run until they are stopped
@@ -101,6 +102,7 @@ COMMANDS: Final = {
         "schemas", "write tables for CloudFormation, CDK, Terraform and others", failure=2
     ),
     "workbench": CommandEntry("workbench", "show and edit tables in the browser", opens=True),
+    "mcp": CommandEntry("mcp", "let a coding assistant read tables, and ask what they cost"),
     "shell": CommandEntry("shell", "type these commands at a prompt"),
     "worker": CommandEntry("worker", "call handlers with each change of a table"),
     "lint": CommandEntry("linting", "find what will hurt in a model or a table", failure=2),
