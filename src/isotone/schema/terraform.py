@@ -7,7 +7,7 @@ do not know it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from isotone.schema.deployable import (
@@ -200,11 +200,15 @@ _RESOURCE: Final = ObjectShape(
 )
 
 
+_TWICE: Final = "is defined twice; Terraform refuses that, too"
+
+
 def read(text: str, source: str, parameters: Mapping[str, str]) -> ReadTables:
     """The tables of a configuration: a file, or all files of a folder one after the other."""
     blocks = parsed_hcl(text, source)
     variables = _variables(blocks, parameters, source)
-    locals_ = {name: value for block in _all(blocks, "locals") for name, value in block.items()}
+    given = (each for block in _all(blocks, "locals") for each in _without_marks(block).items())
+    locals_ = _by_name("local", given, source)
     expressions = Expressions(source, variables, locals_)
     root = DocumentValue(None, "", source, expressions.resolve)
     notes: list[str] = []
@@ -213,6 +217,8 @@ def read(text: str, source: str, parameters: Mapping[str, str]) -> ReadTables:
     others = 0
     for kind, name, body in _labelled(blocks, "resource"):
         value = root.with_value(_without_marks(body), f"{kind}.{name}")
+        if kind == TABLE and name in tables:
+            raise value.refusal(_TWICE)
         if kind == TABLE:
             tables[name] = _table(value, notes)
         elif kind == _POLICY:
@@ -243,15 +249,26 @@ def _labelled(blocks: Mapping[str, Any], kind: str) -> Iterator[tuple[str, str, 
                         yield unquoted(first), unquoted(second), body
 
 
+def _by_name(kind: str, given: Iterable[tuple[str, Any]], source: str) -> dict[str, Any]:
+    """Values by their names; raises `UsageError` for a name that is there twice, as Terraform does."""
+    found: dict[str, Any] = {}
+    for name, value in given:
+        if name in found:
+            raise DocumentValue(value, f"{kind}.{name}", source).refusal(_TWICE)
+        found[name] = value
+    return found
+
+
 def _variables(
     blocks: Mapping[str, Any], parameters: Mapping[str, str], source: str
 ) -> dict[str, Any]:
-    declared = {
-        unquoted(name): body
+    given = (
+        (unquoted(name), body)
         for block in _all(blocks, "variable")
         for name, body in block.items()
         if isinstance(body, dict)
-    }
+    )
+    declared = _by_name("variable", given, source)
     for name in parameters:
         if name not in declared:
             known = ", ".join(declared) or "none"
