@@ -115,9 +115,65 @@ class Note(Entity, table=shop):
     )
     code, _, err = isotone("seed", site, "shop.db")
     assert code == 2
-    assert "the model has changed; give --restart --add to begin again" in err
+    assert "the model has changed; delete the tables, or give --restart --add" in err
     assert isotone("seed", site, "shop.db", "--restart", "--add").code == 0
     assert isotone("verify", site, "shop.db").code == 0
+
+
+def interrupt_after(items: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interrupt the next run after so many items."""
+    real = seeding.SeedProgress
+
+    def progress(done: int, of_items: int) -> seeding.SeedProgress:
+        if done >= items:
+            raise KeyboardInterrupt
+        return real(done, of_items)
+
+    monkeypatch.setattr(seeding, "SeedProgress", progress)
+
+
+@pytest.mark.parametrize("change", ["the file is deleted", "the table is deleted"])
+def test_what_an_interrupted_run_wrote_is_gone(
+    site: str, isotone: Run, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    with monkeypatch.context() as patch:
+        interrupt_after(75, patch)
+        assert isotone("seed", site, "shop.db").code == 130
+    if change == "the file is deleted":
+        Path("shop.db").unlink()
+    else:
+        assert isotone("call", "shop.db", "DeleteTable", '{"TableName": "shop"}').code == 0
+    assert isotone("seed", site, "shop.db").code == 0
+    assert isotone("seed", site, "whole.db").code == 0
+    assert isotone("diff", "shop.db", "whole.db", "--items-only").code == 0
+
+
+def test_a_new_table_with_items_of_others_is_refused(
+    site: str, isotone: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        interrupt_after(75, patch)
+        assert isotone("seed", site, "shop.db").code == 130
+    assert isotone("call", "shop.db", "DeleteTable", '{"TableName": "shop"}').code == 0
+    assert isotone("create", "shop.db", "shop", "PK", "SK").code == 0
+    assert isotone("put", "shop.db", "shop", '{"PK": "mine", "SK": "1"}').code == 0
+    code, _, err = isotone("seed", site, "shop.db")
+    assert code == 2
+    assert "table 'shop' has items" in err
+    assert isotone("scan", "shop.db", "shop", "--all", "--format", "jsonl").out.count("\n") == 1
+
+
+def test_a_field_with_another_name_does_not_continue(
+    site: str, isotone: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        interrupt_after(75, patch)
+        assert isotone("seed", site, "shop.db").code == 130
+    sys.modules.pop(site)
+    Path(f"{site}.py").write_text(MODULE.replace("    name:", "    company:"))
+    code, _, err = isotone("seed", site, "shop.db")
+    assert code == 2
+    assert "the model has changed" in err
 
 
 @pytest.mark.parametrize(

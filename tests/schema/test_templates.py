@@ -289,6 +289,12 @@ def test_wrong_templates_are_refused_in_a_sentence(text: str, error: str) -> Non
     assert str(caught.value).startswith(error)
 
 
+def test_a_name_that_is_twice_in_an_object_of_json_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"t\.json is not valid JSON: 'A' twice in one object"):
+        twice = '{"Resources": {"A": {"Type": "X"}, "A": {"Type": "Y"}}}'
+        read_text(FORMATS["cloudformation-json"], twice, "t.json", {})
+
+
 def test_dates_and_octal_numbers_stay_what_they_look_like() -> None:
     assert table("TableName: 2026-01-02").name == "2026-01-02"
 

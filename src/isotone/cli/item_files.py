@@ -31,7 +31,7 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
     add("table", metavar="TABLE")
     to = "a file, a folder (with / at its end), or - for standard output, the default"
     add("target", metavar="TO", nargs="?", default=STANDARD, help=to)
-    add("--format", choices=_FORMATS, help="the format, if the name of TO does not print_result")
+    add("--format", choices=_FORMATS, help="the format, if the name of TO does not say it")
     add("--with-table", action="store_true", help="write the table's description beside the items")
     add("--force", action="store_true", help="replace an existing file")
     segments = "parts of the table that are read at the same time"
@@ -106,7 +106,7 @@ def _import_arguments(parser: argparse.ArgumentParser) -> None:
     add("source", metavar="FROM", help="a file, a folder with exports, or - for standard input")
     add("target", metavar="TARGET", help=ADDRESSES)
     add("table", metavar="TABLE")
-    add("--format", choices=_FORMATS, help="the format, if the name of FROM does not print_result")
+    add("--format", choices=_FORMATS, help="the format, if the name of FROM does not say it")
     types = "types of CSV columns: S, N, B, BOOL or JSON, as in total:N,paid:BOOL"
     add("--types", metavar="NAME:TYPE,…", help=types)
     key = "make the table if it is missing, with this partition key; :N is a number, :B binary"

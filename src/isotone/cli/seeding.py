@@ -6,11 +6,14 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
+from hashlib import blake2b
 from typing import Any, Final
 
 import msgspec
 
+import isotone
 from isotone.backends.addresses import file_of
 from isotone.cli import modules
 from isotone.cli.database import ADDRESSES
@@ -29,6 +32,7 @@ from isotone.design import (
 )
 from isotone.errors import UsageError
 from isotone.output_paths import check_outputs
+from isotone.tables.description import describe_table
 from isotone.tables.job_state import JobState, address_text, state_output
 from isotone.tables.jobs import state_of
 from isotone.text_table import pluralized
@@ -39,10 +43,12 @@ _YEARS: Final = range(1000, 9901)  # a sample has times some decades around the 
 
 
 class _Saved(msgspec.Struct):
-    """How far an interrupted run came: `done` of `of` items."""
+    """How far an interrupted run came: `done` of `of` items of a `model`, in `tables` with their identities."""
 
     done: int
     of: int
+    model: str
+    tables: dict[str, str]
 
 
 def add_sample_arguments(parser: argparse.ArgumentParser) -> None:
@@ -140,7 +146,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("module", metavar="MODULE", help=names)
     add("address", metavar="ADDRESS", help=f"{ADDRESSES}; a missing file is created")
     add_sample_arguments(parser)
-    add("--add", action="store_true", help="write into tables that have items")
+    add("--add", action="store_true", help="write into tables that have items; those stay")
     add("--table-prefix", metavar="TEXT", default="", help="the prefix of all table names")
     add_state_arguments(parser)
     add_result_arguments(parser)
@@ -159,12 +165,14 @@ def _run(arguments: argparse.Namespace) -> int:
         modules.connect_store(arguments.address, arguments.table_prefix, create=True) as store,
         progress_output("seed", arguments) as output,
     ):
-        watching = _SeedOutput(state, output, sample, restart=arguments.restart)
+        made = store.create_tables(*sample.tables) if sample.tables else []
+        tables = {each.name: _identity(store, each) for each in sample.tables}
+        watching = _SeedOutput(state, output, sample, tables, restart=arguments.restart)
         steps = write_sample(
             store.calls, sample, add=arguments.add, start=watching.done, progress=watching
         )
         try:
-            done = store.run(steps)
+            done = replace(store.run(steps), tables=tuple(made))
         except KeyboardInterrupt:
             watching.save()
             output.end("interrupted", {"items": watching.done})
@@ -176,23 +184,44 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _identity(store: isotone.Store, table: isotone.Table) -> str:
+    """What distinguishes a table from a later one of the same name."""
+    return store.run(describe_table(table.name)).identity
+
+
+def _digest_of(sample: SampleData) -> str:
+    """A digest of the first item of each entity: another model, or another version of Faker, makes others."""
+    firsts = [repr(next(each.entities())) for each in sample.of.values() if each.count]
+    return blake2b("\n".join(firsts).encode(), digest_size=8).hexdigest()
+
+
 class _SeedOutput:
-    """Shows the progress, and saves it."""
+    """Shows the progress, and saves it. A run in other tables than the interrupted one begins again."""
 
     def __init__(
-        self, state: JobState, output: ProgressOutput, sample: SampleData, *, restart: bool
+        self,
+        state: JobState,
+        output: ProgressOutput,
+        sample: SampleData,
+        tables: dict[str, str],
+        *,
+        restart: bool,
     ) -> None:
         self._state = state
         self._output = output
-        self._of = sample.count
+        self._begun = _Saved(0, sample.count, _digest_of(sample), tables)
         found = None if restart else state.get(_ENTRY, _Saved)
-        if found is not None and found.of != self._of:
-            raise UsageError(
-                f"the interrupted run had {pluralized(found.of, 'item')}, and this one has {self._of:,}: the model has changed; "
-                "give --restart --add to begin again"
-            )
-        self.done = 0 if found is None else found.done
+        self.done = 0 if found is None or found.tables != tables else found.done
+        if found is not None and self.done:
+            self._check_same(found)
         self._saved = time.monotonic()
+
+    def _check_same(self, found: _Saved) -> None:
+        if (found.of, found.model) != (self._begun.of, self._begun.model):
+            raise UsageError(
+                f"the interrupted run had {pluralized(found.of, 'item')}, and this one has {self._begun.of:,}, or other "
+                "values: the model has changed; delete the tables, or give --restart --add to write what is missing"
+            )
 
     def __call__(self, progress: SeedProgress) -> None:
         self.done = progress.items
@@ -204,7 +233,7 @@ class _SeedOutput:
         """Save how many items are written."""
         self._saved = time.monotonic()
         if self.done:
-            self._state.set(_ENTRY, _Saved(self.done, self._of))
+            self._state.set(_ENTRY, msgspec.structs.replace(self._begun, done=self.done))
 
 
 def _print(done: Seeded, output: ProgressOutput, arguments: argparse.Namespace) -> None:

@@ -1,7 +1,8 @@
 """`isotone.seed`: fills tables with sample data that follows from a model and a seed.
 
 The model writes the items, so keys, computed fields, versions and unique values are its own. Entities without unique
-values and versions go in batches. The others are created one by one; an item that is there already stays.
+values and versions go in batches. The others are created one by one, and so is everything in a table that has items: an
+item that is there already stays.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Seeded:
 
     items: Mapping[str, int]
     kept: int = 0
-    """Items with unique values or a version that existed before."""
+    """Items that existed before, and stayed."""
     tables: tuple[str, ...] = field(default=())
 
     def __str__(self) -> str:
@@ -108,9 +109,9 @@ def seed(
     children each parent has (1 to 10): `{Order: 5}`, `{(Customer, Order): "3..40"}`, or `"3..40,zipf"` for few parents
     with many. `popularity` says how unequally fields refer to the items of an entity: 0 alike, 1 by Zipf's law. Times are
     in the year before `until`. `faker` is a locale of the package Faker, whose texts then replace Isotone's. Missing
-    tables are created. A table that has items raises `UsageError`, unless `add`: then equal keys are replaced, and
-    entities with unique values or a version that exist stay. `start` continues after so many items. With an `AsyncStore`,
-    await the result. Cost: a write of each item, and in each index.
+    tables are created. A table that has items raises `UsageError`, unless `add`: then the sample's items are created one by
+    one, and items that exist stay. `start` continues after so many items. With an `AsyncStore`, await the result. Cost: a
+    write of each item, and in each index.
 
     >>> made = isotone.seed(isotone.connect(":memory:"), Organization, items={Organization: 3})
     >>> dict(made.items)
@@ -170,7 +171,7 @@ def write_sample(
         if progress is not None:
             progress(SeedProgress(done + batch.done, sample.count))
 
-    for is_alone, group in groupby(entities(), _is_written_alone):
+    for is_alone, group in groupby(entities(), lambda entity: add or _is_written_alone(entity)):
         if is_alone:
             for entity in group:
                 kept += yield from _create(timed, entity)

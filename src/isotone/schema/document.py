@@ -137,13 +137,22 @@ def json_text(content: Any) -> str:
 
 
 def parsed_json(text: str, source: str) -> Any:
-    """The content of a file of JSON; raises `UsageError` that names the line."""
+    """The content of a file of JSON; raises `UsageError` that names the line, or a name that is twice in one object."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_object_of)
     except RecursionError:
         raise UsageError(f"{source} is nested too deeply") from None
     except ValueError as error:
         raise UsageError(f"{source} is not valid JSON: {error}") from None
+
+
+def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in found if names.count(name) > 1)
+        raise ValueError(f"{twice!r} twice in one object")
+    return found
 
 
 def extra_module(name: str, package: str, purpose: str) -> Any:

@@ -7,7 +7,7 @@ do not know it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from isotone.schema.deployable import (
@@ -153,11 +153,14 @@ def write(tables: Sequence[DeployableTable]) -> dict[tuple[str, str], Any]:
 
 # Reading
 
+_TWICE: Final = "is defined twice; Terraform refuses that, too"
+
 
 def read(root: DocumentValue, parameters: Mapping[str, str]) -> list[DeployableTable]:
     """The tables of a configuration: a file, or all files of a folder one after the other."""
     blocks = root.given
-    locals_ = {name: value for block in _all(blocks, "locals") for name, value in block.items()}
+    given = (each for block in _all(blocks, "locals") for each in _without_marks(block).items())
+    locals_ = _by_name("local", given, root)
     expressions = Expressions(root.source, _variables(root, parameters), locals_)
     tables: dict[str, DeployableTable] = {}
     policies: list[DocumentValue] = []
@@ -166,6 +169,8 @@ def read(root: DocumentValue, parameters: Mapping[str, str]) -> list[DeployableT
         value = DocumentValue(
             _without_marks(body), root.source, root.notes, f"{kind}.{name}", expressions.resolve
         )
+        if kind == _TABLE and name in tables:
+            raise value.refusal(_TWICE)
         if kind == _TABLE:
             tables[name] = _table(value)
         elif kind == _POLICY:
@@ -195,20 +200,31 @@ def _labelled(blocks: Mapping[str, Any], kind: str) -> Iterator[tuple[str, str, 
                         yield unquoted(first), unquoted(second), body
 
 
+def _by_name(kind: str, given: Iterable[tuple[str, Any]], root: DocumentValue) -> dict[str, Any]:
+    """Values by their names; raises `UsageError` for a name that is there twice, as Terraform does."""
+    found: dict[str, Any] = {}
+    for name, value in given:
+        if name in found:
+            raise DocumentValue(value, root.source, root.notes, f"{kind}.{name}").refusal(_TWICE)
+        found[name] = value
+    return found
+
+
 def _variables(root: DocumentValue, parameters: Mapping[str, str]) -> dict[str, Any]:
-    declared = {
-        unquoted(name): body
+    given = (
+        (unquoted(name), body)
         for block in _all(root.given, "variable")
         for name, body in block.items()
         if isinstance(body, dict)
-    }
+    )
+    declared = _by_name("variable", given, root)
     for name in parameters:
         if name not in declared:
             known = ", ".join(declared) or "none"
             raise root.refusal(f"has no variable {name!r}; its variables: {known}")
     defaults = {name: body["default"] for name, body in declared.items() if "default" in body}
-    given = {name: _given(declared[name], value) for name, value in parameters.items()}
-    return {**defaults, **given}
+    chosen = {name: _given(declared[name], value) for name, value in parameters.items()}
+    return {**defaults, **chosen}
 
 
 def _given(variable: Mapping[str, Any], value: str) -> str:
