@@ -290,8 +290,8 @@ def test_wrong_templates_are_refused_in_a_sentence(text: str, error: str) -> Non
 
 
 def test_a_name_that_is_twice_in_an_object_of_json_is_refused() -> None:
+    twice = '{"Resources": {"A": {"Type": "X"}, "A": {"Type": "Y"}}}'
     with pytest.raises(UsageError, match=r"t\.json is not valid JSON: 'A' twice in one object"):
-        twice = '{"Resources": {"A": {"Type": "X"}, "A": {"Type": "Y"}}}'
         read_text(FORMATS["cloudformation-json"], twice, "t.json", {})
 
 
