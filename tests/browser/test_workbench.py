@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from tests.browser.chromium import needs_chromium
@@ -133,6 +135,11 @@ def fill(database: isotone.Database, count: int) -> None:
         "Many",
         ({"pk": {"S": "one"}, "sk": {"S": each}, "n": {"N": each}} for each in numbers),
     )
+
+
+def filtered(attribute: str, operator: str, value: dict[str, str]) -> str:
+    """A filter as the address of the page has it."""
+    return quote(json.dumps([[attribute, operator, json.dumps(value)]]))
 
 
 def held(bench: Workbench) -> int:
@@ -307,7 +314,7 @@ def test_a_fault_of_a_statement_is_underlined_where_it_is(bench):
         )
 
 
-def test_code_is_copied(bench):
+def test_code_is_copied(bench, capsys):
     bench.open(f"#/t/GitHub/items?{ANN}")
     bench.wait_for_items(10)
     bench.page.keyboard.press("c")
@@ -315,9 +322,24 @@ def test_code_is_copied(bench):
     bench.page.get_by_role("button", name="Copy", exact=True).click()
     bench.page.wait_for_selector(".notice")
     text = bench.page.evaluate("navigator.clipboard.readText()")
-    names: dict[str, Any] = {}
-    exec(compile(text, "copied", "exec"), names)
-    assert names["response"]["Count"] == 13
+    exec(compile(text, "copied", "exec"), {})
+    assert len(capsys.readouterr().out.splitlines()) == 13
+
+
+def test_what_is_copied_finds_what_is_on_any_page(bench, database, capsys):
+    """The page reads a hundred items at a time; a program has all of them."""
+    fill(database, 500)
+    bench.open(f"#/t/Many/items?filter={filtered('n', '>', {'N': '150'})}")
+    bench.wait_for_items(9)
+    bench.page.keyboard.press("c")
+    for name in ("Isotone", "boto3"):
+        bench.page.get_by_role("button", name=name, exact=True).click()
+        text = bench.page.locator("dialog pre").inner_text()
+        assert "Limit" not in text
+        names: dict[str, Any] = {}
+        exec(compile(text, "copied", "exec"), names)
+        (names.get("store") or names["client"]).close()
+        assert len(capsys.readouterr().out.splitlines()) == 349
 
 
 def test_queries_are_kept(bench):
@@ -854,8 +876,6 @@ def test_nothing_in_the_data_runs(bench, database):
 def test_hostile_addresses_run_nothing(bench):
     for text in HOSTILE:
         bench.page.goto("about:blank")
-        from urllib.parse import quote
-
         bench.open(f"#/t/{quote(text, safe='')}/items?pk={quote(text)}&filter={quote(text)}")
         bench.page.get_by_text("There is no table").wait_for()
         bench.open(f"#/t/GitHub/items?pk={quote(text)}&sk={quote(text)}&filter={quote(text)}")

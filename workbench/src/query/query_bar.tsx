@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import type { AttributeValue, TableInfo } from "../api";
+import type { AttributeValue, Request, TableInfo } from "../api";
 import { change, route } from "../router";
 import { models, tables } from "../session";
 import { useShortcuts } from "../shortcuts";
@@ -285,7 +285,7 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
       {asked?.what === "copy" && (
         <CopyDialog
           action={actionOf(asked.view)}
-          request={requestOf(asked.view, { limit: 100 })}
+          request={wholeRequestOf(asked.view)}
           pattern={asked.code}
           onClose={() => setAsked(null)}
         />
@@ -299,6 +299,12 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
       )}
     </div>
   );
+}
+
+/** The request as a program sends it: for all pages, and without the cost that the page shows. */
+function wholeRequestOf(view: View): Request {
+  const { ReturnConsumedCapacity: _, ...request } = requestOf(view, { limit: 0 });
+  return request;
 }
 
 function hashOf(): string {
