@@ -145,7 +145,7 @@ export function CollectionView(props: Props) {
     const start = entries.findIndex((each) => each.id === (lastChecked.current ?? selected ?? entry.id));
     const end = entries.indexOf(entry);
     const [first, last] = start < 0 ? [end, end] : [Math.min(start, end), Math.max(start, end)];
-    for (const each of entries.slice(first, last + 1)) check(each, true);
+    for (const each of entries.slice(first, last + 1)) if (!each.outside || each === entry) onCheck?.(each, true);
     lastChecked.current = entry.id;
   };
   const loaded = entries.filter((each) => !each.outside);
