@@ -9,6 +9,7 @@ import pytest
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Table, field
+from isotone.advisor.drawn_collections import DrawnItem, Gap
 from isotone.model import Stats, waste_of
 
 usages = Table(
@@ -162,9 +163,37 @@ def test_the_drawing_counts_only_what_it_knows(shop: isotone.Store) -> None:
     query = Order.by_customer.where(Order.customer == "a")
     whole = str(isotone.explain(shop, query, sample=100))
     assert "more items" in whole
-    part = str(isotone.explain(shop, query, sample=40))
-    assert "more items, all read" in part
-    assert "the 30 items of the range" in part
+    part = isotone.explain(shop, query, sample=40)
+    assert "the 30 items of the range" in str(
+        part
+    )  # which were read, so they are drawn, and nothing follows
+    assert "perhaps" not in str(part)
+    (view,) = part.drawing.views if part.drawing else ()
+    ((*_, last),) = (each.rows for each in view.collections)
+    assert isinstance(last, DrawnItem)
+    assert sum(row.items if isinstance(row, Gap) else 1 for row in view.collections[0].rows) == 30
+
+
+def test_the_drawing_does_not_say_that_there_is_more_where_nobody_knows(
+    shop: isotone.Store,
+) -> None:
+    query = Order.by_customer.where(Order.customer == "a", Order.number < 5)
+    text = str(isotone.explain(shop, query, sample=10))
+    assert (
+        "perhaps more items" in text
+    )  # after the range, of whose collection the sample has a part
+
+
+def test_a_write_is_estimated_for_less_than_it_costs(shop: isotone.Store) -> None:
+    """Without a sample: all that counts are the item and its indexes."""
+    item = shop.backend.execute("Scan", {"TableName": "mixed", "Limit": 1})["Items"][0]
+    for request in (
+        ("PutItem", {"TableName": "mixed", "Item": item}),
+        ("TransactWriteItems", {"TransactItems": [{"Put": {"TableName": "mixed", "Item": item}}]}),
+    ):
+        explained = isotone.explain(shop, request)
+        assert explained.spent == 1.0  # the item is read
+        assert explained.estimate.units >= 1.0
 
 
 def test_the_condition_of_a_write_has_names_and_values(shop: isotone.Store) -> None:

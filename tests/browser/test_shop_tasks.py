@@ -193,7 +193,7 @@ def test_the_palette_finds_words_in_any_order_and_saved_queries(window):
     bench = window()
     page = bench.page
     find_orders(bench, "a", "2026-03-05", "2026-03-10")
-    press(bench, "Queries")
+    press(bench, "Saved queries")
     page.get_by_label("Name", exact=True).fill("Orders of early March")
     press(bench, "Save")
     page.keyboard.press("Escape")
@@ -232,7 +232,7 @@ def test_a_correction_is_taken_back_by_a_key_after_its_line_is_gone(window, stor
     editing.get_by_label("total", exact=True).fill("4.5")
     editing.get_by_label("status", exact=True).select_option("PAID")
     press(bench, "Save")
-    page.locator(".notice").get_by_text("Saved").wait_for()
+    page.locator(".notice").get_by_text("Saved", exact=True).wait_for()
     inspected = page.locator(".inspector .inspected")
     assert inspected.get_by_text("CUSTOMER#a").locator(".hue").inner_text() == "a"
     changed = store.get(Order, number=4)
@@ -339,7 +339,7 @@ def test_rows_and_tables_are_saved_in_two_clicks(window, tmp_path: Path):
     bench = window()
     page = bench.page
     find_orders(bench, "a", "2026-03-05", "2026-03-10")
-    press(bench, "Save as")
+    press(bench, "Download")
     choice = page.get_by_role("group", name="The 3 rows that are loaded")
     with page.expect_download() as rows:
         choice.get_by_role("button", name="CSV").click()

@@ -126,7 +126,7 @@ def test_an_item_is_edited_when_the_whole_of_it_is_there(bench, database, make):
     page.keyboard.press("i")
     page.get_by_label("note", exact=True).fill("changed")
     page.keyboard.press("Control+Enter")
-    page.get_by_text("Saved").wait_for()
+    page.get_by_text("Saved", exact=True).wait_for()
     assert stored(database, "Marked", pk="one", sk="a") == {**item, "note": {"S": "changed"}}
 
 
@@ -175,7 +175,7 @@ def test_a_name_that_is_taken_is_refused_and_nothing_is_lost(bench, database, ma
     page.locator(".name-input .wrong").get_by_text("“pk” is taken").wait_for()
     name.fill("renamed")
     page.keyboard.press("Control+Enter")  # from within the field
-    page.get_by_text("Saved").wait_for()
+    page.get_by_text("Saved", exact=True).wait_for()
     changed = {"first": {"S": "1"}, "third": {"S": "2"}}
     assert stored(database, "Named", pk="one", sk="a") == {
         "pk": {"S": "one"},
@@ -223,7 +223,7 @@ def test_elements_and_texts_of_several_lines_are_kept_whole(bench, database, mak
     page.get_by_label("lines, element 2", exact=True).fill("four\nfive")
     page.get_by_label("text", exact=True).fill("a\nc")
     page.keyboard.press("Control+Enter")
-    page.get_by_text("Saved").wait_for()
+    page.get_by_text("Saved", exact=True).wait_for()
     found = stored(database, "Lines", pk="one", sk="a")
     assert len(found["lines"]["SS"]) == 2
     assert "four\nfive" in found["lines"]["SS"]
@@ -261,7 +261,7 @@ def test_attributes_may_have_the_names_that_objects_have(bench, database, make):
     page.get_by_label("Attribute name").press("Tab")
     page.get_by_label("constructor", exact=True).fill("Brabham")
     page.keyboard.press("Control+Enter")
-    page.get_by_text("Saved").wait_for()
+    page.get_by_text("Saved", exact=True).wait_for()
     assert stored(database, "Cars", pk="one", sk="a")["constructor"] == {"S": "Brabham"}
 
 
@@ -353,11 +353,11 @@ def test_a_statement_is_saved_as_it_is_written(bench):
     page.keyboard.press("Control+a")
     page.keyboard.type("SELECT total FROM Orders")
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Queries").click()
+    page.get_by_role("button", name="Saved queries").click()
     page.get_by_label("Name", exact=True).fill("totals")
     page.keyboard.press("Enter")
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Queries").click()
+    page.get_by_role("button", name="Saved queries").click()
     page.get_by_role("link", name="totals").click()
     bench.until("location.hash.includes('total+FROM+Orders')")
 

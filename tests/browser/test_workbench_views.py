@@ -502,7 +502,7 @@ def test_several_tables_stand_side_by_side(bench, database):
     bench.page.get_by_role("button", name="Add an attribute").click()
     bench.page.get_by_label("name1", exact=True).fill("beside")
     bench.page.keyboard.press("Control+Enter")
-    bench.page.get_by_text("Saved").wait_for()
+    bench.page.get_by_text("Saved", exact=True).wait_for()
     after = database.execute("Scan", {"TableName": "Scores"})["Items"]
     assert [each for each in after if each not in before] == [
         {**each, "name1": {"S": "beside"}} for each in before if each not in after

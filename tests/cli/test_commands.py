@@ -313,6 +313,22 @@ def test_any_request_can_be_sent(isotone, shop):
     assert "not a JSON object" in isotone("call", shop, "ListTables", "[1]").err
 
 
+def test_call_reads_all_pages_of_a_query_or_scan(isotone, shop):
+    with package.open(shop) as database:
+        for number in range(12):  # more than the 1 MB of a page
+            item = {"customer": {"S": "bob"}, "placed_at": {"S": f"{number:02}"}}
+            item["text"] = {"S": "x" * 200_000}
+            database.execute("PutItem", {"TableName": "Orders", "Item": item})
+    key = {":c": {"S": "bob"}}
+    query = {"TableName": "Orders", "KeyConditionExpression": "customer = :c"}
+    request = json.dumps({**query, "ExpressionAttributeValues": key})
+    found = isotone("call", shop, "Query", request, "--all")
+    placed = [json.loads(each)["placed_at"]["S"] for each in lines(found.out)]
+    assert placed == [f"{number:02}" for number in range(12)]
+    assert json.loads(isotone("call", shop, "Query", request).out)["Count"] < 12
+    assert "GetItem is neither" in isotone("call", shop, "GetItem", "{}", "--all").err
+
+
 def test_a_file_that_is_not_there_is_not_made(isotone, tmp_path):
     outcome = isotone("tables", tmp_path / "nope.db")
     assert outcome.code == 1

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from datetime import date, datetime, time
 from enum import Enum
@@ -50,6 +51,15 @@ def typed(value: Any) -> str:
 def items_of(database: isotone.Database, name: str) -> list[Any]:
     found = database.execute("Scan", {"TableName": name})["Items"]
     return [item for item in found if not any(is_own(value) for value in item.values())]
+
+
+def counted(database: isotone.Database, request: dict[str, Any]) -> int:
+    """The number of items of a Query, on all its pages."""
+    answer = database.execute("Query", {**request, "Select": "COUNT"})
+    count: int = answer["Count"]
+    if "LastEvaluatedKey" not in answer:
+        return count
+    return count + counted(database, {**request, "ExclusiveStartKey": answer["LastEvaluatedKey"]})
 
 
 def guess(parameter: dict[str, Any]) -> str:
@@ -102,12 +112,88 @@ def test_every_pattern_of_the_examples_runs_as_it_is_pasted(
                     answer = page.call("pattern", form)
                     assert "error" not in answer, answer
                     lines = pasted(answer["code"])
-                    found = database.execute("Query", {**answer["request"], "Select": "COUNT"})
-                    assert len(lines) >= min(found["Count"], 1), answer["code"]
+                    found = counted(database, answer["request"])
+                    assert len(lines) == found, answer["code"]
                     snippets = page.call("code", {"action": "Query", "request": answer["request"]})
                     for each in snippets["snippets"]:
                         if each["language"] == "python":
-                            assert pasted(each["text"]), each["text"]
+                            assert len(pasted(each["text"])) == found, each["text"]
+
+
+PAGES = 3  # of 1 MB each, which is what one answer may have read
+
+
+@pytest.fixture
+def copied(page: Browserless, database: isotone.Database) -> Callable[..., dict[str, str]]:
+    """The programs of a request for a table of several pages, by their names."""
+    keys = [("pk", "HASH"), ("sk", "RANGE")]
+    request = {
+        "TableName": "large",
+        "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind in keys],
+        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name, _ in keys],
+        "BillingMode": "PAY_PER_REQUEST",
+    }
+    database.execute("CreateTable", request)
+    for number in range(PAGES * 10):
+        item = {"pk": {"S": "one"}, "sk": {"S": f"{number:03}"}, "total": {"N": str(number)}}
+        item["text"] = {"S": "x" * 100_000}
+        database.execute("PutItem", {"TableName": "large", "Item": item})
+
+    def programs(action: str, request: dict[str, Any]) -> dict[str, str]:
+        given = {"action": action, "request": {"TableName": "large", **request}}
+        snippets = page.call("code", {**given, "origin": page.url})["snippets"]
+        return {each["name"]: each["text"] for each in snippets}
+
+    return programs
+
+
+FILTERED: dict[str, Any] = {
+    "FilterExpression": "#t >= :t",
+    "ExpressionAttributeNames": {"#t": "total"},
+    "ExpressionAttributeValues": {":t": {"N": "25"}},
+}
+OF_ONE = {
+    "KeyConditionExpression": "pk = :p",
+    "FilterExpression": "#t >= :t",
+    "ExpressionAttributeNames": {"#t": "total"},
+    "ExpressionAttributeValues": {":p": {"S": "one"}, ":t": {"N": "25"}},
+}
+
+
+@pytest.mark.parametrize(("action", "request_"), [("Scan", FILTERED), ("Query", OF_ONE)])
+@pytest.mark.parametrize("name", ["Isotone", "boto3"])
+def test_a_copied_read_goes_through_all_pages(
+    copied: Callable[..., dict[str, str]], name: str, action: str, request_: dict[str, Any]
+) -> None:
+    """What a filter leaves is on the last page; a program of one request would find nothing."""
+    lines = pasted(copied(action, request_)[name])
+    assert [ast.literal_eval(each)["sk"]["S"] for each in lines] == [
+        f"{n:03}" for n in range(25, 30)
+    ]
+
+
+@pytest.mark.parametrize(
+    "more", [{"Limit": 2}, {"ExclusiveStartKey": {"pk": {"S": "one"}, "sk": {"S": "1"}}}]
+)
+def test_a_page_that_was_asked_for_stays_a_page(
+    copied: Callable[..., dict[str, str]], more: dict[str, Any]
+) -> None:
+    shown = copied("Scan", more)
+    for name in ("Isotone", "boto3"):
+        (line,) = pasted(shown[name])
+        assert "'Count'" in line
+    assert "ScanCommand" in shown["JavaScript"]
+    assert "--no-paginate" in shown["AWS CLI"]
+
+
+def test_javascript_and_the_cli_go_through_all_pages(
+    copied: Callable[..., dict[str, str]],
+) -> None:
+    """They are run in tests/sdks."""
+    for action, request in (("Scan", FILTERED), ("Query", OF_ONE)):
+        shown = copied(action, request)
+        assert f"for await (const page of paginate{action}({{ client }}, {{" in shown["JavaScript"]
+        assert "--no-paginate" not in shown["AWS CLI"]
 
 
 def test_times_are_taken_as_utc_and_the_program_says_so() -> None:

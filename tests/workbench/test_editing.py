@@ -200,16 +200,19 @@ def test_a_unique_value_is_held(page, database, store):
     store.put(order())
     refused = create(page, "Order", {**full(), "invoice": "I-1"})["refused"]
     assert "taken" in refused["fields"]["invoice"]
+    key = {name: only(database)[name] for name in ("PK", "SK")}
+    assert refused["taken_by"] == key
     create(page, "Order", full())
     first = next(each for each in items(database) if each["invoice"] == {"S": "I-1"})
     assert "taken" in save(page, first, invoice="I-2")["refused"]["fields"]["invoice"]
 
 
-def test_an_entity_that_is_there_is_not_created_again(page, store):
+def test_an_entity_that_is_there_is_not_created_again(page, database, store):
     store.put(order())
     values = {"customer": "ann", "placed": "2026-09-01T12:30:00Z", "total": "1", "invoice": "I-9"}
     refused = create(page, "Order", values)["refused"]
     assert refused["code"] == "AlreadyExists"
+    assert refused["taken_by"] == {name: only(database)[name] for name in ("PK", "SK")}
 
 
 # Two editors

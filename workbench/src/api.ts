@@ -96,6 +96,8 @@ export interface Executed {
 export interface Legend {
   entities: string[];
   components: string[];
+  /** The names that the library's own records have in the place of an entity's. */
+  own: string[];
 }
 
 export interface Parameter {

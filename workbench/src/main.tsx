@@ -6,6 +6,7 @@ import "./styles/tokens.css";
 import "./styles/shell.css";
 import "./styles/collection.css";
 import "./styles/forms.css";
+import "./styles/touch.css";
 import "./theme";
 import { App } from "./shell/app";
 import { refreshTables } from "./session";

@@ -1,6 +1,7 @@
 /** The session, the list of tables with their counts, and their models: when they are read, and read again. */
 
-import { call, CallError, isDescribed, type ListedTable, type Model, type Session, type TableInfo } from "./api";
+import { call, CallError, isDescribed, type Legend, type ListedTable, type Model, type Session, type TableInfo } from "./api";
+import { learn } from "./collection/hues";
 import { Store } from "./store";
 import { own } from "./values";
 
@@ -65,12 +66,22 @@ export function loadModel(table: string): void {
   asked.add(table);
   modelFailures.update(({ [table]: _, ...others }) => others);
   call<Model>("model", { table }).then(
-    (found) => asked.has(table) && models.update((all) => ({ ...all, [table]: found })),
+    (found) => {
+      if (!asked.has(table)) return;
+      if (found.model) learn(table, legendOf(found.model));
+      models.update((all) => ({ ...all, [table]: found }));
+    },
     (error: CallError) => {
       asked.delete(table);
       modelFailures.update((all) => ({ ...all, [table]: error }));
     },
   );
+}
+
+/** The names of a model that have colours, as they also come with items. */
+function legendOf({ entities }: NonNullable<Model["model"]>): Pick<Legend, "entities" | "components"> {
+  const components = entities.flatMap((each) => each.patterns).flatMap((each) => [...each.group, ...each.order]);
+  return { entities: entities.map((each) => each.name), components: components.map((each) => each.name) };
 }
 
 /** Another table may get the name of one that is gone. */

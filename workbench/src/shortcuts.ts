@@ -6,7 +6,8 @@ export interface Shortcut {
   /** As the event names it: `"k"`, `"ArrowDown"`, `"Mod+k"` (⌘ on a Mac, Ctrl elsewhere). */
   keys: string[];
   title: string;
-  run: (event: KeyboardEvent) => void;
+  /** `event` is missing where the palette runs it. */
+  run: (event?: KeyboardEvent) => void;
   /** Also while the user types into a field. */
   typing?: boolean;
 }
@@ -66,6 +67,7 @@ export const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 /** A key as the keyboard shows it. */
 export function keyName(key: string): string {
   return key
+    .replace(/^ $/, "Space")
     .replace("Mod+", isMac ? "⌘" : "Ctrl ")
     .replace("ArrowDown", "↓")
     .replace("ArrowUp", "↑")

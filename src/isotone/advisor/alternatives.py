@@ -41,7 +41,7 @@ def alternatives_of(
         if way is None:
             found.append(Alternative(name, why_not))
             continue
-        cost, units = yield from estimate_read(way, contents, budget)
+        cost, units, _ = yield from estimate_read(way, contents, budget)
         spent += units
         is_answer = not why_not or why_not.startswith("answers ")
         found.append(

@@ -18,7 +18,13 @@ from isotone.advisor.drawn_collections import (
 )
 from isotone.advisor.key_names import KeyNames
 from isotone.advisor.read_plan import ReadPlan, plan_of_read
-from isotone.advisor.table_sample import DEFAULT_SAMPLE, TableSample, collections, read_sample
+from isotone.advisor.table_sample import (
+    DEFAULT_SAMPLE,
+    TableSample,
+    collections,
+    in_order,
+    read_sample,
+)
 from isotone.errors import UsageError
 from isotone.inference import is_own
 from isotone.model import (
@@ -155,11 +161,20 @@ def plain_view(
     return _view(contents, index, drawn, hidden=hidden)
 
 
-def read_view(contents: TableSample, plan: ReadPlan, names: KeyNames, most: int) -> DrawnView:
-    """The collections that a request reads, with its range marked."""
+def read_view(
+    contents: TableSample,
+    plan: ReadPlan,
+    names: KeyNames,
+    most: int,
+    known: Sequence[Item] | None = None,
+) -> DrawnView:
+    """The collections that a request reads, with its range marked. `known` are all entries of the range, if known."""
     index = plan.index
     key = contents.shape.key_of(index)
     entries = contents.in_order(index)
+    if known is not None:
+        entries = [entry for entry in entries if not plan.is_in_range(entry)]
+        entries = in_order(contents.shape, index, [*entries, *known])
     read = {id(entry) for entry in plan.select_from(entries)}
 
     def state(entry: Item) -> State:
@@ -173,8 +188,11 @@ def read_view(contents: TableSample, plan: ReadPlan, names: KeyNames, most: int)
         if not _is_own(key, each[0]) or (plan.operation != "Scan" and plan.is_in_partition(each[0]))
     }
     shown = [each for each in groups.values() if plan.is_in_partition(each[0])][:MOST_COLLECTIONS]
+    is_whole = known is not None and not plan.terms  # the range is the collection
     drawn = tuple(
-        _collection(contents, index, names, each, most, state, plan.place_in(each))
+        _collection(
+            contents, index, names, each, most, state, plan.place_in(each), is_whole=is_whole
+        )
         for each in shown
     )
     hidden = len(groups) - len(drawn) if contents.is_whole else None
@@ -216,8 +234,13 @@ def _collection(
     most: int,
     state: Callable[[Item], State],
     empty_at: int | None = None,
+    *,
+    is_whole: bool = False,
 ) -> DrawnCollection:
-    """A collection; `empty_at` is the position of its range if no item lies in it."""
+    """A collection; `empty_at` is the position of its range if no item lies in it.
+
+    `is_whole`: the sample has all of its items, though this is not seen from the sample itself.
+    """
     shape = contents.shape
     key = shape.key_of(index)
     keys = {None: shape.key} | {each.name: each.key for each in shape.indexes}
@@ -230,7 +253,7 @@ def _collection(
         return tuple(found)
 
     own = tuple(entries[0][part.name] for part in key.partition)
-    is_whole = contents.has_all_of(index, own)
+    is_whole = is_whole or contents.has_all_of(index, own)
     states = [state(entry) for entry in entries]
     place = None if any(states) else empty_at
     rows: list[DrawnItem | Gap] = []
@@ -245,7 +268,8 @@ def _collection(
             left_out = states[last + 1 : position]
             read = sum(map(bool, left_out))
             are_read = read == len(left_out)
-            rows.append(Gap(len(left_out), read) if is_whole else Gap(None, read * are_read))
+            unknown = Gap(None, read * are_read, least=len(left_out))
+            rows.append(Gap(len(left_out), read) if is_whole else unknown)
         if position < len(entries):
             entry = entries[position]
             rows.append(

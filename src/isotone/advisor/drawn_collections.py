@@ -67,6 +67,8 @@ class Gap:
     items: int | None
     """None if unknown."""
     read: int = 0
+    least: int = 0
+    """The items that there are at least, if their number is unknown."""
 
     @property
     def is_read(self) -> bool:
@@ -122,6 +124,8 @@ def hidden_text(hidden: int | None) -> str:
 
 def gap_text(gap: Gap) -> str:
     """The line that stands for hidden items."""
+    if gap.items is None and not gap.least:
+        return "perhaps more items"
     if gap.items is None:
         return "more items, all read" if gap.read else "more items"
     if gap.items == 0:

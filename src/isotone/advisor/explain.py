@@ -38,6 +38,7 @@ from isotone.advisor.write_costs import (
 from isotone.backends.interface import Request, as_text
 from isotone.errors import UsageError
 from isotone.expressions.partiql import Exists, parse_statement
+from isotone.inference import existing_table
 from isotone.model import (
     AsyncStore,
     Call,
@@ -52,6 +53,7 @@ from isotone.model import (
     Store,
     Table,
 )
+from isotone.tables.description import TableDescription
 from isotone.tables.pace import units_of
 from isotone.text_table import pluralized
 from isotone.values.attribute_validation import canonical_item
@@ -154,6 +156,7 @@ class _Explaining:
         self._tables = tables
         self._run = run
         self._contents: dict[str, TableSample] = {}
+        self._shapes: dict[str, TableDescription] = {}
         self._spent = 0.0
 
     def explain(self, subject: Any, parameters: Sequence[AttributeValue]) -> Steps[Explanation]:
@@ -181,6 +184,14 @@ class _Explaining:
             self._contents[table] = yield from read_sample(table, self._most)
             self._spent += self._contents[table].units
         return self._contents[table]
+
+    def _shape(self, table: str) -> Steps[TableDescription]:
+        """The description of a table: a write is estimated without a sample, which would cost more than the write."""
+        if table in self._contents:
+            return self._contents[table].shape
+        if table not in self._shapes:
+            self._shapes[table] = yield from existing_table(table)
+        return self._shapes[table]
 
     # Reads
 
@@ -237,14 +248,14 @@ class _Explaining:
         title: str = "",
         read: Read[Any] | None = None,
     ) -> Steps[Explanation]:
-        estimate, spent = yield from estimate_read(plan, contents, self._budget)
+        estimate, spent, entries = yield from estimate_read(plan, contents, self._budget)
         patterns = ModelPatterns([*models, *self._tables])
         others, more = yield from alternatives_of(
             plan, contents, estimate, read, patterns, self._budget_of_others
         )
         self._spent += spent + more
         names = KeyNames([*models, *self._tables])
-        drawing = CollectionDrawing((read_view(contents, plan, names, MOST_ITEMS),))
+        drawing = CollectionDrawing((read_view(contents, plan, names, MOST_ITEMS, entries),))
         measured = None
         if self._run:
             measured = yield from measure_read(plan)
@@ -286,12 +297,12 @@ class _Explaining:
             )
         canonical = [canonical_item({"p": each})[0]["p"] for each in parameters]
         values = statement.bind(canonical)
-        contents = yield from self._sample(statement.table)
+        shape = yield from self._shape(statement.table)
         more = {name: value for name, value in request.items() if name != "Statement"}
-        plan = plan_of_statement(statement, values, contents.shape, more)
+        plan = plan_of_statement(statement, values, shape, more)
         if isinstance(plan, ReadPlan):
-            return (yield from self._of_plan(plan, contents, ()))
-        return (yield from self._of_write(plan, contents))
+            return (yield from self._of_plan(plan, (yield from self._sample(statement.table)), ()))
+        return (yield from self._of_write(plan, shape))
 
     def _of_request(
         self, operation: str, request: Request, models: Sequence[Table]
@@ -302,16 +313,16 @@ class _Explaining:
             return (yield from self._of_batch(operation, request, models))
         if operation not in READS | WRITES:
             raise UsageError(f"{operation} cannot be explained; {_INSTEAD}")
-        contents = yield from self._sample(_member(operation, request, "TableName"))
+        table = _member(operation, request, "TableName")
         if operation in READS:
+            contents = yield from self._sample(table)
             plan = plan_of_request(operation, request, contents.shape)
             return (yield from self._of_plan(plan, contents, models))
-        return (
-            yield from self._of_write(plan_of_write(operation, request, contents.shape), contents)
-        )
+        shape = yield from self._shape(table)
+        return (yield from self._of_write(plan_of_write(operation, request, shape), shape))
 
-    def _of_write(self, plan: WritePlan, contents: TableSample) -> Steps[Explanation]:
-        estimate, writes, notes, spent = yield from estimate_write(plan, contents.shape)
+    def _of_write(self, plan: WritePlan, shape: TableDescription) -> Steps[Explanation]:
+        estimate, writes, notes, spent = yield from estimate_write(plan, shape)
         self._spent += spent
         measured = (yield from measure_write(plan)) if self._run else None
         return Explanation(
@@ -336,8 +347,8 @@ class _Explaining:
         parts = []
         in_transaction = operation.startswith("Transact")
         for each, members in _parts_of(operation, as_text(request)):
-            contents = yield from self._sample(members["TableName"])
             if each == "GetItem":
+                contents = yield from self._sample(members["TableName"])
                 plan = plan_of_request(each, members, contents.shape)
                 plan = replace(plan, consistent=in_transaction or plan.consistent)
                 part = yield from self._of_plan(plan, contents, models)
@@ -345,8 +356,9 @@ class _Explaining:
                 parts.append(_doubled(part) if in_transaction else part)
             else:
                 factor = 2 if in_transaction else 1
-                write = plan_of_write(each, members, contents.shape, factor)
-                parts.append((yield from self._of_write(write, contents)))
+                shape = yield from self._shape(members["TableName"])
+                write = plan_of_write(each, members, shape, factor)
+                parts.append((yield from self._of_write(write, shape)))
         explained = _joined(f"{operation} of {pluralized(len(parts), 'item')}", operation, parts)
         basis = explained.estimate.basis
         if len(parts) > 1:

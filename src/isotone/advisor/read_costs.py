@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from isotone import limits
 from isotone.advisor.explanation import Cost, CostBound
@@ -47,16 +47,25 @@ class Budget:
     pages: int | None
 
 
-def estimate_read(
-    plan: ReadPlan, contents: TableSample, budget: Budget
-) -> Steps[tuple[Cost, float]]:
-    """The cost of a read, and the units that the estimate itself consumed."""
+class ReadEstimate(NamedTuple):
+    """The cost of a read, and the units that the estimate itself consumed.
+
+    `entries` are all entries of the range, if they were read for the estimate; None otherwise.
+    """
+
+    cost: Cost
+    units: float = 0.0
+    entries: list[Item] | None = None
+
+
+def estimate_read(plan: ReadPlan, contents: TableSample, budget: Budget) -> Steps[ReadEstimate]:
+    """The cost of a read."""
     if contents.is_whole or _has_all_of(plan, contents):
-        return exact_cost(plan, contents), 0.0
+        return ReadEstimate(exact_cost(plan, contents))
     if not _is_valid(plan, contents):
-        return Cost(1, basis="no key can have such a value"), 0.0
+        return ReadEstimate(Cost(1, basis="no key can have such a value"))
     if plan.operation == "Scan" or budget.pages is None:
-        return _of_description(plan, contents), 0.0
+        return ReadEstimate(_of_description(plan, contents))
     if plan.operation == "GetItem":
         return (yield from _of_item(plan))
     return (yield from _of_ranges(plan, contents, budget.pages))
@@ -85,7 +94,7 @@ def _is_valid(plan: ReadPlan, contents: TableSample) -> bool:
     return all(sort_key(low) <= sort_key(high) for low, high in bounds)
 
 
-def _of_item(plan: ReadPlan) -> Steps[tuple[Cost, float]]:
+def _of_item(plan: ReadPlan) -> Steps[ReadEstimate]:
     """The cost of reading one item, which is read for it."""
     request = {"TableName": plan.table, "Key": plan.fixed_key, "ConsistentRead": plan.consistent}
     response = yield Call("GetItem", {**request, "ReturnConsumedCapacity": "TOTAL"})
@@ -95,13 +104,14 @@ def _of_item(plan: ReadPlan) -> Steps[tuple[Cost, float]]:
     returned = int(item is not None and plan.keeps(item))
     basis = "the stored item" if found else "there is no such item"
     units = read_units(size, plan.consistent)
-    return Cost(1, found, returned, units, size, basis=basis), units_of(response) or 0.0
+    cost = Cost(1, found, returned, units, size, basis=basis)
+    return ReadEstimate(cost, units_of(response) or 0.0)
 
 
 # Ranges
 
 
-def _of_ranges(plan: ReadPlan, contents: TableSample, pages: int) -> Steps[tuple[Cost, float]]:
+def _of_ranges(plan: ReadPlan, contents: TableSample, pages: int) -> Steps[ReadEstimate]:
     """The cost of a query, or of a statement over several collections."""
     partitions = list(plan.collections.values())
     limited = plan.limit is not None or plan.most_results is not None
@@ -134,7 +144,8 @@ def _of_ranges(plan: ReadPlan, contents: TableSample, pages: int) -> Steps[tuple
     found = found_of(items)
     if is_all:
         cost = _cost(plan, found, f"the {pluralized(len(found.entries), 'item')} of the range")
-        return cost, spent
+        is_cut = limited or plan.start is not None
+        return ReadEstimate(cost, spent, None if is_cut else items)
     following = _sum(rest)
     each = (
         size / following.middle
@@ -143,7 +154,7 @@ def _of_ranges(plan: ReadPlan, contents: TableSample, pages: int) -> Steps[tuple
     )
     if len(partitions) > _MOST_COLLECTIONS:
         following = _with_others(following, len(items), len(partitions))
-    return _extrapolated(plan, contents, found, following, each), spent
+    return ReadEstimate(_extrapolated(plan, contents, found, following, each), spent)
 
 
 def _never(items: list[Item]) -> bool:

@@ -79,11 +79,7 @@ class TableSample:
 
     def in_order(self, index: str | None) -> list[Item]:
         """The entries by partition, then in the order of the sort key."""
-        key = self.shape.key_of(index)
-        table = self.shape.key
-        return sorted(
-            self.entries(index), key=lambda entry: (place(key, entry), place(table, entry))
-        )
+        return in_order(self.shape, index, self.entries(index))
 
 
 def read_sample(table: str, most: int) -> Steps[TableSample]:
@@ -127,6 +123,12 @@ def has_key(key: KeyDescription, item: Item) -> bool:
 def place(key: KeyDescription, item: Item) -> tuple[Any, ...]:
     """A sortable position of an item by a key; within a partition it sorts like the items."""
     return tuple(sort_key(item[part.name]) for part in key.parts)
+
+
+def in_order(shape: TableDescription, index: str | None, entries: Sequence[Item]) -> list[Item]:
+    """Entries of the table or an index by partition, then in the order of the sort key."""
+    key, table = shape.key_of(index), shape.key
+    return sorted(entries, key=lambda entry: (place(key, entry), place(table, entry)))
 
 
 def partition_of(key: KeyDescription, item: Item) -> tuple[Any, ...]:

@@ -249,6 +249,11 @@ def _call_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "request", metavar="JSON", nargs="?", default="{}", help="the request's body"
     )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="print the items of all pages of a Query or Scan, one a line",
+    )
 
 
 def _call(arguments: argparse.Namespace) -> int:
@@ -256,6 +261,8 @@ def _call(arguments: argparse.Namespace) -> int:
         request = msgspec.json.decode(arguments.request, type=dict[str, Any])
     except msgspec.MsgspecError as error:
         raise UsageError(f"the request is not a JSON object: {error}") from None
+    if arguments.all:
+        return _print_all(arguments.connection, arguments.operation, request)
     try:
         answer = arguments.connection.execute(arguments.operation, request)
     except UnknownOperationException:
@@ -270,6 +277,19 @@ def _call(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _print_all(backend: Backend, operation: str, request: dict[str, Any]) -> int:
+    """Print the items of all pages of a read as they arrive."""
+    if operation not in ("Query", "Scan"):
+        raise UsageError(f"--all reads the pages of a Query or Scan, and {operation} is neither")
+    while True:
+        answer = backend.execute(operation, request)
+        for item in answer.get("Items", ()):
+            sys.stdout.write(msgspec.json.encode(item).decode() + "\n")
+        if "LastEvaluatedKey" not in answer:
+            return 0
+        request = {**request, "ExclusiveStartKey": answer["LastEvaluatedKey"]}
+
+
 CALL: Final = Command(
     """\
 Send one request of the DynamoDB API as JSON, and print the response.
@@ -279,6 +299,7 @@ For every action without a command of its own.""",
 isotone call shop.db DescribeTimeToLive '{"TableName": "Orders"}'
 isotone call shop.db DeleteTable '{"TableName": "Orders"}'
 isotone call shop.db GetItem '{"TableName": "Users", "Key": {"id": {"S": "ann"}}}'
+isotone call shop.db Scan '{"TableName": "Users"}' --all
 """,
     add_arguments=_call_arguments,
     run=_call,

@@ -22,8 +22,9 @@ from isotone.values.types import AttributeValue, Item
 _PAGE: Final = 1000  # the most items of a request
 _LONGEST: Final = 2048  # characters of a value that are kept
 _MOST_MEMBERS: Final = 40  # members of a list, a set or a map that are kept
-_OWN: Final = ("_keys", "_widening", "_rewriting", "_unique")
-_OWN_OF_KIND: Final = tuple(f"{mark}#" for mark in _OWN)
+OWN_MARKS: Final = ("_keys", "_widening", "_rewriting", "_unique")
+"""What the library's own records begin with: the forms of keys, changes of them that go on, unique values."""
+_OWN_OF_KIND: Final = tuple(f"{mark}#" for mark in OWN_MARKS)
 
 Progress = Callable[[str, int], None]
 """Called after each request with the current phase, such as "reading", and the number of items read so far."""
@@ -60,14 +61,14 @@ def read_sample(table: str, most: int | None, progress: Progress | None = None) 
 def is_own(partition: AttributeValue) -> bool:
     """Whether a partition key belongs to the library's own records: keys, positions, unique values."""
     text = partition.get("S", "")
-    return text in _OWN or text.startswith(_OWN_OF_KIND)
+    return text in OWN_MARKS or text.startswith(_OWN_OF_KIND)
 
 
 def _is_own(shape: TableDescription, item: Item) -> bool:
     """Whether an item is one of the library's own records."""
     if not is_own(item[shape.key.partition[0].name]):
         return False
-    return any(value.get("S") in _OWN for value in item.values())
+    return any(value.get("S") in OWN_MARKS for value in item.values())
 
 
 def _shortened(value: AttributeValue) -> AttributeValue:

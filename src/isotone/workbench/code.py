@@ -1,6 +1,7 @@
 """Shows a request as runnable code: Isotone, boto3, JavaScript (SDK version 3), the AWS CLI, Isotone's own command.
 
-A request of an access pattern is also shown as a program of the model, with all that it imports.
+A Query or Scan without a limit is shown as a program that reads all of its pages. A request of an access pattern is also
+shown as a program of the model, with all that it imports.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from isotone.errors import UsageError
 
 _ACTION = re.compile("[A-Za-z]+")
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
+_WHOLE: Final = (
+    "{ depth: null, maxArrayLength: null, maxStringLength: null }"  # of what JavaScript prints
+)
 
 
 def snippets(action: str, request: Mapping[str, Any], target: str) -> list[dict[str, str]]:
@@ -56,11 +60,27 @@ def _arguments(request: Mapping[str, Any], indent: int = 4) -> str:
     return "\n" + "".join(lines) if lines else ""
 
 
+def _reads_all(action: str, request: Mapping[str, Any]) -> bool:
+    """Whether a request stands for all of its pages. One with a limit or a start is for a page, and a count has no items."""
+    is_page = "Limit" in request or "ExclusiveStartKey" in request
+    return action in ("Query", "Scan") and not is_page and request.get("Select") != "COUNT"
+
+
 def isotone_program(action: str, request: Mapping[str, Any], target: str) -> str:
     """A program that sends the request through Isotone."""
+    head = f"import isotone\n\nstore = isotone.connect({target!r})\n"
+    if not _reads_all(action, request):
+        sent = f'response = store.backend.execute("{action}", {_python(dict(request), 4)})\n'
+        return f"{head}{sent}print(response)\n"
     return (
-        f"import isotone\n\nstore = isotone.connect({target!r})\n"
-        f'response = store.backend.execute("{action}", {_python(dict(request), 4)})\nprint(response)\n'
+        f"{head}request = {_python(dict(request), 4)}\n"
+        "while True:\n"
+        f'    response = store.backend.execute("{action}", request)\n'
+        '    for item in response["Items"]:\n'
+        "        print(item)\n"
+        '    if "LastEvaluatedKey" not in response:\n'
+        "        break\n"
+        '    request["ExclusiveStartKey"] = response["LastEvaluatedKey"]\n'
     )
 
 
@@ -72,14 +92,19 @@ def _boto3(action: str, request: Mapping[str, Any], target: str) -> str:
             f', endpoint_url={target!r}, region_name="us-east-1",\n'
             '                      aws_access_key_id="any", aws_secret_access_key="any"'
         )
+    head = f'import boto3\n\nclient = boto3.client("dynamodb"{where})\n'
     if not _is_url(target) and "://" not in target:
-        return (
+        head = (
             f"import isotone\n\nclient = isotone.open({target!r}).client()  # as boto3's client\n"
-            f"response = client.{method}({_arguments(_native(request))})\nprint(response)\n"
         )
+    arguments = _arguments(_native(request))
+    if not _reads_all(action, request):
+        return f"{head}response = client.{method}({arguments})\nprint(response)\n"
     return (
-        f'import boto3\n\nclient = boto3.client("dynamodb"{where})\n'
-        f"response = client.{method}({_arguments(_native(request))})\nprint(response)\n"
+        f'{head}pages = client.get_paginator("{method}").paginate({arguments})\n'
+        "for page in pages:\n"
+        '    for item in page["Items"]:\n'
+        "        print(item)\n"
     )
 
 
@@ -105,11 +130,21 @@ def _javascript(action: str, request: Mapping[str, Any], target: str) -> str:
             f'\n  endpoint: {json.dumps(target)},\n  region: "us-east-1",\n'
             '  credentials: { accessKeyId: "any", secretAccessKey: "any" },\n'
         )
-    return (
-        f'import {{ DynamoDBClient, {action}Command }} from "@aws-sdk/client-dynamodb"; // in a file that ends in .mjs\n\n'
+    reads_all = _reads_all(action, request)
+    imported = f"paginate{action}" if reads_all else f"{action}Command"
+    head = (
+        f'import {{ DynamoDBClient, {imported} }} from "@aws-sdk/client-dynamodb"; // in a file that ends in .mjs\n\n'
         f"const client = new DynamoDBClient({{{where}}});\n"
-        f"const response = await client.send(new {action}Command({_js(request)}));\n"
-        "console.dir(response, { depth: null, maxArrayLength: null, maxStringLength: null });\n"
+    )
+    if not reads_all:
+        return (
+            f"{head}const response = await client.send(new {imported}({_js(request)}));\n"
+            f"console.dir(response, {_WHOLE});\n"
+        )
+    return (
+        f"{head}for await (const page of {imported}({{ client }}, {_js(request)})) {{\n"
+        f"  for (const item of page.Items) console.dir(item, {_WHOLE});\n"
+        "}\n"
     )
 
 
@@ -139,7 +174,7 @@ def _js(value: Any, indent: int = 0) -> str:
 
 
 def _aws_cli(action: str, request: Mapping[str, Any], target: str) -> str:
-    """The command for one page: without `--no-paginate` the CLI would read all pages.
+    """The command. Without `--no-paginate` the CLI reads all pages.
 
     Binary values are in Base64, as version 2 of the CLI reads them.
     """
@@ -149,12 +184,14 @@ def _aws_cli(action: str, request: Mapping[str, Any], target: str) -> str:
         keys = "AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any "
         where = f" --endpoint-url {shlex.quote(target)} --region us-east-1"
     text = shlex.quote(json.dumps(request, ensure_ascii=False))
-    return f"{keys}aws dynamodb {command}{where} --no-paginate \\\n  --cli-input-json {text}\n"
+    pages = "" if _reads_all(action, request) else " --no-paginate"
+    return f"{keys}aws dynamodb {command}{where}{pages} \\\n  --cli-input-json {text}\n"
 
 
 def _command(action: str, request: Mapping[str, Any], target: str) -> str:
     text = shlex.quote(json.dumps(request, ensure_ascii=False))
-    return f"isotone call {shlex.quote(target)} {action} {text}\n"
+    pages = " --all" if _reads_all(action, request) else ""
+    return f"isotone call {shlex.quote(target)} {action} {text}{pages}\n"
 
 
 # Access patterns of a model

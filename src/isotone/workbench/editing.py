@@ -1,7 +1,8 @@
 """The calls that edit items through a loaded model: forms, drafts, saving, undo, repair, and previews of several.
 
-A refusal is an answer, not an error: `{"refused": {"code", "message", "fields", "item"}}`. `fields` has what is wrong
-with each field, in the library's words; `item` is what is stored now, if somebody else has changed it.
+A refusal is an answer, not an error: `{"refused": {"code", "message", "fields", "item", "taken_by"}}`. `fields` has what
+is wrong with each field, in the library's words; `item` is what is stored now, if somebody else has changed it; `taken_by`
+is the key of the item that already has the key or the unique value.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 from isotone.backends.interface import Backend, Request
 from isotone.errors import (
+    AlreadyExists,
     ConditionFailed,
     InvalidEntity,
     InvalidItem,
@@ -35,6 +37,7 @@ from isotone.model import (
     schema_of_item,
 )
 from isotone.tables.threads import in_thread
+from isotone.values.json import item_to_wire
 from isotone.values.types import Item
 from isotone.workbench import entity_forms
 from isotone.workbench.access import WriteAccess
@@ -168,6 +171,7 @@ class Editing:
                 "fields": fields,
                 "changed": isinstance(error, ConditionFailed),
                 "item": None,
+                "taken_by": _taken_by(table, given, error),
             }
             item = given.get("item")
             if refused["changed"] and item is not None:
@@ -213,6 +217,17 @@ def _item(given: Given, name: str) -> Item:
 
 def _action(request: Request, alone: str) -> str:
     return "TransactWriteItems" if "TransactItems" in request else alone
+
+
+def _taken_by(table: Table, given: Given, error: IsotoneError) -> Item | None:
+    """The primary key of the item that has what another one was to get."""
+    if isinstance(error, NotUnique):
+        return item_to_wire(error.owner) if isinstance(error.owner, Mapping) else None
+    if not isinstance(error, AlreadyExists) or given.get("item") is not None:
+        return None
+    schema = _schema(table, given)
+    wanted = schema.entity(**entity_forms.read(schema, given.get("values") or {}))
+    return schema.identify({name: getattr(wanted, name) for name in schema.identity})
 
 
 def _fields_of(error: IsotoneError) -> dict[str, str]:

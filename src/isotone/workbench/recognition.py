@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from isotone.errors import MalformedKey
-from isotone.inference import Inferred, infer
+from isotone.inference import OWN_MARKS, Inferred, infer, is_own
 from isotone.model import (
     FINDING_KINDS,
     EntitySchema,
@@ -36,7 +36,10 @@ Segment = tuple[str, str | None, str | None]
 
 
 class Recognized(NamedTuple):
-    """The name of an item's entity, and the parts of each of its key attributes."""
+    """The name of an item's entity, and the parts of each of its key attributes.
+
+    Of one of the library's own records, the name is its mark, such as `_unique`.
+    """
 
     entity: str | None
     keys: dict[str, list[Segment]]
@@ -92,7 +95,10 @@ class Recognition:
         return found, inferred
 
     def legend(self, table: str) -> dict[str, list[str]]:
-        """The names of a table's entities and of the components of their keys, in the order of the model."""
+        """The names of a table's entities and of the components of their keys, in the order of the model.
+
+        `own` are the names of the library's own records.
+        """
         model = self.model_of(table)
         schemas = [] if model is None else list(model.entities.values())
         components = [
@@ -104,6 +110,7 @@ class Recognition:
         return {
             "entities": [schema.tag for schema in schemas],
             "components": list(dict.fromkeys(components)),
+            "own": list(OWN_MARKS),
         }
 
     def recognize(self, table: str, attributes: Sequence[str], items: Sequence[Any]) -> list[Any]:
@@ -143,7 +150,15 @@ def recognized(
         value = item.get(name)
         if name not in parts and value is not None:
             parts[name] = by_separators(name, value)
-    return Recognized(None if schema is None else schema.tag, parts)
+    return Recognized(_own_mark(model, item) if schema is None else schema.tag, parts)
+
+
+def _own_mark(model: Table | None, item: Mapping[str, Any]) -> str | None:
+    """The mark of one of the library's own records; None of another item."""
+    partition = None if model is None else item.get(model.keys.partition[0].name)
+    if partition is None or not is_own(partition):
+        return None
+    return str(partition["S"]).partition("#")[0]
 
 
 def _by_schema(schema: EntitySchema, item: Mapping[str, Any]) -> list[tuple[str, list[Segment]]]:

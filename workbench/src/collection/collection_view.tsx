@@ -6,20 +6,26 @@ import type { IndexInfo } from "../api";
 import { useShortcuts } from "../shortcuts";
 import { keysOf, toQuery, type View } from "../query/view";
 import { href } from "../router";
-import { useStore } from "../store";
+import { remembered, useStore } from "../store";
 import { count, own, plural, shortMoment, shortText, typed } from "../values";
-import { Failure } from "../shell/messages";
+import { Failure, notify } from "../shell/messages";
 import { arrangements, KEYS, move as moveColumn, resize } from "./column_settings";
 import { ColumnsDialog } from "./columns_dialog";
 import { Handle } from "./handle";
 import { entityHue } from "./hues";
 import { KeyText } from "./key_text";
-import { ITEM, STACKED, type Row } from "./rows";
+import { ITEM, STACKED, TOUCHED, type Row } from "./rows";
 import { next as nextSorting, sortedSlot, type Sorting } from "./sorting";
 import { CollectionWindow, type Entry, type Slot, type Totals } from "./window";
 
 const OVERSCAN = 400; // pixels beyond the visible ones that are drawn
 const AHEAD = 900; // pixels before the end at which the next page is read
+
+/** The column of the check boxes. */
+const TICK = matchMedia("(pointer: coarse)").matches ? 44 : 36;
+
+/** Whether the library's own records are shown among the items of a table. */
+const showsOwn = remembered<boolean>("own records", false, (value) => typeof value === "boolean");
 
 /** Where an item covers the list: a tap opens it, as there is nothing beside. */
 const OPENS_AT_ONCE = "(max-width: 900px), (hover: none)";
@@ -38,7 +44,7 @@ interface Props {
   keyboard?: boolean;
   /** Changes when everything is to be read again. */
   version?: number;
-  checked?: { has(id: string): boolean };
+  checked?: ReadonlyMap<string, Entry>;
   onCheck?: (entry: Entry, checked: boolean) => void;
 }
 
@@ -61,15 +67,16 @@ export function CollectionView(props: Props) {
   const [sorting, setSorting] = useState<Sorting | null>(null);
   const [arranging, setArranging] = useState(false);
   const arranged = useStore(arrangements);
+  const folds = !useStore(showsOwn) && view.partition === null;
   const [shown, setShown] = useState({ top: 0, height: 900, width: 1200 });
   const address = JSON.stringify(toQuery(view)) + view.table.name;
 
   const data = useMemo(() => {
-    const made = new CollectionWindow(view, () => redraw((number) => number + 1));
+    const made = new CollectionWindow(view, () => redraw((number) => number + 1), true, folds);
     const keys = keysOf(view);
     made.columns.hide([...keys.partition, ...keys.sort].map((each) => each.name));
     return made;
-  }, [address, version]);
+  }, [address, version, folds]);
 
   useMemo(() => data.columns.arrange(), [data, arranged]);
   useEffect(() => setSorting(null), [address]);
@@ -101,8 +108,9 @@ export function CollectionView(props: Props) {
   });
 
   const stacked = shown.width < 560;
-  useLayoutEffect(() => data.layOutAgain(stacked ? STACKED : ITEM), [data, stacked]);
-  const slots = useMemo(() => (sorting ? [sortedSlot(data.slots, data.columns, sorting)] : data.slots), [data, data.slots, drawn, sorting, stacked]);
+  const itemHeight = stacked ? STACKED : matchMedia("(pointer: coarse)").matches ? TOUCHED : ITEM;
+  useLayoutEffect(() => data.layOutAgain(itemHeight), [data, itemHeight]);
+  const slots = useMemo(() => (sorting ? [sortedSlot(data.slots, data.columns, sorting)] : data.slots), [data, data.slots, drawn, sorting, itemHeight]);
   const placed: Placed[] = [];
   let height = 0;
   for (const slot of slots) {
@@ -126,9 +134,29 @@ export function CollectionView(props: Props) {
 
   const entries = slots.flatMap((slot) => slot.entries ?? []);
   const place = entries.findIndex((each) => each.id === selected);
-  const move = (step: number) => {
+  const { checked, onCheck } = props;
+  const lastChecked = useRef<string | null>(null); // the item that was checked last: Shift extends from there
+  const check = (entry: Entry, isChecked: boolean) => {
+    lastChecked.current = entry.id;
+    onCheck?.(entry, isChecked);
+  };
+  /** Checks the items from the last checked or selected one to this one. */
+  const checkTo = (entry: Entry) => {
+    const start = entries.findIndex((each) => each.id === (lastChecked.current ?? selected ?? entry.id));
+    const end = entries.indexOf(entry);
+    const [first, last] = start < 0 ? [end, end] : [Math.min(start, end), Math.max(start, end)];
+    for (const each of entries.slice(first, last + 1)) if (!each.outside || each === entry) onCheck?.(each, true);
+    lastChecked.current = entry.id;
+  };
+  const loaded = entries.filter((each) => !each.outside);
+  const areAllChecked = loaded.length > 0 && loaded.every((each) => checked?.has(each.id));
+  const checkAll = () => {
+    for (const each of loaded) onCheck?.(each, !areAllChecked);
+  };
+  const move = (step: number, extending = false) => {
     const next = entries[Math.max(0, Math.min(entries.length - 1, place < 0 ? 0 : place + step))];
     if (!next) return;
+    if (extending) checkTo(next);
     onSelect(next);
     reveal(next);
   };
@@ -149,8 +177,14 @@ export function CollectionView(props: Props) {
     props.keyboard === false
       ? []
       : [
-          { keys: ["j", "ArrowDown"], title: "Next item", run: () => move(1) },
-          { keys: ["k", "ArrowUp"], title: "Previous item", run: () => move(-1) },
+          { keys: ["j", "ArrowDown"], title: "Next item; with Shift, select both", run: (event) => move(1, event?.shiftKey) },
+          { keys: ["k", "ArrowUp"], title: "Previous item; with Shift, select both", run: (event) => move(-1, event?.shiftKey) },
+          ...(onCheck
+            ? [
+                { keys: ["x", " "], title: "Select the item, for several at once", run: () => (current ? check(current, !checked?.has(current.id)) : notify("Go to an item first, with j and k or a click")) },
+                { keys: ["a"], title: "Select all items that are loaded, or none", run: checkAll },
+              ]
+            : []),
           { keys: ["Enter"], title: "Open the item", run: () => current && onOpen(current) },
           { keys: ["o"], title: "Arrange the columns, sort", run: () => setArranging(true) },
           { keys: ["PageDown"], title: "Down a screen", run: () => scroller.current?.scrollBy(0, shown.height - 60) },
@@ -162,7 +196,7 @@ export function CollectionView(props: Props) {
 
   const keys = keysOf(view);
   const hasSort = keys.sort.length > 0;
-  const ofKeys = data.columns.keyWidths(shown.width);
+  const ofKeys = data.columns.keyWidths(shown.width, onCheck ? TICK - 12 : 0);
   const widths = stacked
     ? { "--partition": "0px", "--sort": "100%" }
     : { "--partition": hasSort ? `${ofKeys.partition}px` : "0px", "--sort": `${ofKeys.sort}px` };
@@ -171,8 +205,22 @@ export function CollectionView(props: Props) {
   const empty = !entries.length && !data.loading && !data.error && data.atEnd && data.atStart;
 
   return (
-    <div class={`collection${stacked ? " stacked" : ""}${hasSort ? "" : " no-sort"}`} style={widths}>
+    <div class={`collection${stacked ? " stacked" : ""}${hasSort ? "" : " no-sort"}${onCheck ? " checkable" : ""}`} style={{ ...widths, "--item": `${itemHeight}px`, "--tick": `${TICK}px` }}>
       <div class="collection-keys">
+        {onCheck && (
+          <label class="tick-all" title="Select all items that are loaded (a)">
+            <input
+              type="checkbox"
+              aria-label="Select all items that are loaded"
+              disabled={!loaded.length}
+              checked={areAllChecked}
+              ref={(box) => {
+                if (box) box.indeterminate = !areAllChecked && (checked?.size ?? 0) > 0;
+              }}
+              onChange={checkAll}
+            />
+          </label>
+        )}
         <div class="partition-name" aria-hidden="true">
           <KeyName kind="Partition key" names={keys.partition.map((each) => each.name)} />
           {!stacked && hasSort && <Handle width={ofKeys.partition} onResize={(width) => resize(view.table.name, KEYS, "partition", width)} />}
@@ -198,6 +246,14 @@ export function CollectionView(props: Props) {
           </button>
         </p>
       )}
+      {data.ownRecords.size > 0 && view.partition === null && (
+        <p class="above own-records" title="The library's own: they hold unique values and the forms of keys">
+          {plural(data.ownRecords.size, "internal record")} {data.ownRecords.size === 1 ? "is" : "are"} {folds ? "folded" : "shown"}.{" "}
+          <button class="link" onClick={() => showsOwn.update((shows) => !shows)}>
+            {folds ? "Show" : "Fold"} {data.ownRecords.size === 1 ? "it" : "them"}
+          </button>
+        </p>
+      )}
       {data.paused === "before" && (
         <p class="above">
           <Paused data={data} onGoOn={() => void data.loadBefore()} />
@@ -208,6 +264,7 @@ export function CollectionView(props: Props) {
         ref={scroller}
         tabIndex={0}
         role="listbox"
+        aria-multiselectable={onCheck ? true : undefined}
         aria-label={`Items of ${view.table.name}${view.index ? `, index ${view.index.name}` : ""}`}
         aria-activedescendant={current ? domId(current) : undefined}
         onScroll={(event) => {
@@ -239,8 +296,9 @@ export function CollectionView(props: Props) {
                 data={data}
                 stacked={stacked}
                 selected={row.entry.id === selected}
-                checked={props.checked?.has(row.entry.id) ?? false}
-                onCheck={props.onCheck}
+                checked={checked?.has(row.entry.id) ?? false}
+                onCheck={onCheck && check}
+                onCheckTo={checkTo}
                 leftOut={compareWith !== null && isLeftOut(row.entry, compareWith)}
                 leftOutOf={compareWith?.name ?? ""}
                 onSelect={onSelect}
@@ -262,7 +320,7 @@ export function CollectionView(props: Props) {
       )}
       {empty && (
         <div class="over">
-          <Nothing view={view} scanned={data.totals.scanned} />
+          <Nothing view={view} scanned={data.totals.scanned} folded={folds ? data.ownRecords.size : 0} />
         </div>
       )}
     </div>
@@ -369,15 +427,29 @@ interface ItemRowProps {
   leftOutOf: string;
   checked: boolean;
   onCheck: ((entry: Entry, checked: boolean) => void) | undefined;
+  /** Checks all items from the last checked one to this one. */
+  onCheckTo: (entry: Entry) => void;
   onSelect: (entry: Entry, attribute?: string) => void;
   onOpen: (entry: Entry) => void;
 }
 
-function ItemRow({ row, top, view, data, stacked, selected, leftOut, leftOutOf, checked, onCheck, onSelect, onOpen }: ItemRowProps) {
+function ItemRow({ row, top, view, data, stacked, selected, leftOut, leftOutOf, checked, onCheck, onCheckTo, onSelect, onOpen }: ItemRowProps) {
   const { entry } = row;
   const { item } = entry;
   const keys = keysOf(view);
   const table = view.table.name;
+  // A box for the mouse and the finger; the row itself says whether it is checked.
+  const tick = onCheck && (
+    <span
+      class="tick"
+      aria-hidden="true"
+      onClick={(event) => {
+        event.stopPropagation();
+        if (event.shiftKey) onCheckTo(entry);
+        else onCheck(entry, !checked);
+      }}
+    />
+  );
   const marked = (selected ? " selected" : "") + (leftOut ? " left-out" : "") + (entry.outside ? " outside" : "");
   return (
     <div
@@ -385,16 +457,22 @@ function ItemRow({ row, top, view, data, stacked, selected, leftOut, leftOutOf, 
       id={domId(entry)}
       role="option"
       aria-selected={selected}
+      aria-checked={onCheck ? checked : undefined}
       style={{ top: `${top}px`, height: `${row.height}px` }}
+      onMouseDown={(event) => {
+        if (event.shiftKey || event.detail > 1) event.preventDefault(); // they select items, not text
+      }}
       onClick={(event) => {
         if (onCheck && (event.metaKey || event.ctrlKey)) onCheck(entry, !checked);
+        else if (onCheck && event.shiftKey) onCheckTo(entry);
         else if (matchMedia(OPENS_AT_ONCE).matches) onOpen(entry);
         else onSelect(entry, (event.target as Element).closest<HTMLElement>(".value")?.dataset["attribute"]);
       }}
     >
       <span class="unseen">{entry.partition.map((each) => shortText(each)).join(" ")}</span>
+      {stacked && tick}
       <div class="sort-cell" title={keyTitle(entry, keys.sort.length ? keys.sort : keys.partition)}>
-        {onCheck && checked && <span class="check" aria-hidden="true">✓</span>}
+        {!stacked && tick}
         {entry.findings.length > 0 && (
           <span class="misfit-mark" role="img" aria-label={`Does not fit its model: ${entry.findings.join("; ")}`} title={`Does not fit its model:\n${entry.findings.join("\n")}`}>
             ⚠
@@ -468,7 +546,7 @@ function keyTitle(entry: Entry, attributes: { name: string }[]): string {
 type Item = Entry["item"];
 
 function Foot({ data }: { data: CollectionWindow }) {
-  const loaded = data.totals.returned;
+  const loaded = data.totals.returned - (data.folds ? data.ownRecords.size : 0);
   if (data.error || (!loaded && !data.paused)) return null;
   if (data.paused === "after") return <Paused data={data} onGoOn={() => void data.loadAfter()} />;
   if (data.loading === "after") return <span>Reading…</span>;
@@ -479,7 +557,7 @@ function Foot({ data }: { data: CollectionWindow }) {
 function Paused({ data, onGoOn }: { data: CollectionWindow; onGoOn: () => void }) {
   return (
     <span>
-      The filter kept {count(data.totals.returned)} of {plural(data.totals.scanned, "item")} read so far.{" "}
+      {data.view.filters.length ? "The filter kept" : "Not folded:"} {count(data.totals.returned - (data.folds ? data.ownRecords.size : 0))} of {plural(data.totals.scanned, "item")} read so far.{" "}
       <button class="link" onClick={onGoOn}>
         Read on
       </button>
@@ -497,8 +575,15 @@ function Skeleton() {
   );
 }
 
-function Nothing({ view, scanned }: { view: View; scanned: number }) {
+function Nothing({ view, scanned, folded }: { view: View; scanned: number; folded: number }) {
   const name = view.index ? `index ${view.index.name}` : "this table";
+  if (folded && !view.filters.length)
+    return (
+      <div class="empty">
+        <h2>No item is in {name} yet</h2>
+        <p>All that it has are internal records of the library: the forms of its keys, and unique values.</p>
+      </div>
+    );
   if (view.filters.length && scanned)
     return (
       <div class="empty">

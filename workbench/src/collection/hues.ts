@@ -1,30 +1,46 @@
-/** The colours of entities and key components: the same name has the same colour wherever it is in a table. */
+/** The colours of entities and key components: the same name has the same colour in a table, at every visit. */
 
 import type { Legend } from "../api";
 
 const HUES = 8;
 
+/** The colours follow from the names. Of those in a table's model, two that would have the same colour are kept apart. */
 class Hues {
   private byTable = new Map<string, Map<string, number>>();
 
   constructor(private readonly first: number) {}
 
   of(table: string, name: string): number {
-    let known = this.byTable.get(table);
-    if (!known) this.byTable.set(table, (known = new Map()));
-    let hue = known.get(name);
-    if (hue === undefined) known.set(name, (hue = (known.size + this.first) % HUES));
-    return hue;
+    return this.byTable.get(table)?.get(name) ?? this.wanted(name);
+  }
+
+  /** Gives the names of a model their colours. The order of the names does not matter. */
+  learn(table: string, names: string[]): void {
+    const given = new Map<string, number>();
+    const free = new Set(Array.from({ length: HUES }, (_, hue) => hue));
+    for (const name of [...new Set(names)].sort()) {
+      let hue = this.wanted(name);
+      if (free.size) while (!free.has(hue)) hue = (hue + 1) % HUES;
+      free.delete(hue);
+      given.set(name, hue);
+    }
+    this.byTable.set(table, given);
+  }
+
+  private wanted(name: string): number {
+    let hash = this.first;
+    for (const letter of name) hash = (hash * 33 + letter.codePointAt(0)!) % 65_521;
+    return hash % HUES;
   }
 }
 
 const components = new Hues(0);
 const entities = new Hues(4);
 
-/** Gives the names of a table's model their colours, in the order in which it declares them. */
-export function learn(table: string, legend: Legend | undefined): void {
-  for (const name of legend?.components ?? []) components.of(table, name);
-  for (const name of legend?.entities ?? []) entities.of(table, name);
+export function learn(table: string, legend: Pick<Legend, "entities" | "components"> | undefined): void {
+  if (!legend) return;
+  components.learn(table, legend.components);
+  entities.learn(table, legend.entities);
 }
 
 export function hue(table: string, component: string): string {

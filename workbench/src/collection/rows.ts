@@ -7,6 +7,8 @@ import { arrangementOf, KEYS } from "./column_settings";
 import type { Entry } from "./window";
 
 export const ITEM = 30;
+/** Of a screen that is touched. */
+export const TOUCHED = 44;
 export const HEAD = 25;
 export const GAP = 14;
 /** A row of a narrow pane has its first values below its key. */
@@ -144,11 +146,12 @@ export class Columns {
     return Math.max(0, ...ends);
   }
 
-  /** The widths of the key columns in a pane: as wide as they need, but they leave room for values. */
-  keyWidths(pane: number): { partition: number; sort: number } {
+  /** The widths of the key columns in a pane: as wide as they need, but they leave room for values. `beside` is what stands
+   * beside the sort key in its column. */
+  keyWidths(pane: number, beside: number): { partition: number; sort: number } {
     const { widths } = arrangementOf(this.table, KEYS);
     const partition = widths["partition"] ?? Math.min(this.partition, Math.max(120, Math.round(pane * 0.2)));
-    return { partition, sort: widths["sort"] ?? Math.min(this.sort, Math.max(150, Math.floor(pane * 0.52) - partition)) };
+    return { partition, sort: widths["sort"] ?? Math.min(this.sort + beside, Math.max(150, Math.floor(pane * 0.52) - partition)) };
   }
 
   /** Makes the key columns as wide as the first page needs. */

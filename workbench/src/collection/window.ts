@@ -15,6 +15,7 @@ import {
   type Recognized,
   type Segment,
 } from "../api";
+import { noteTypes } from "../query/attribute_types";
 import { learn } from "./hues";
 import { Columns, layOut, type Row, type Seam } from "./rows";
 import { same, shortText } from "../values";
@@ -70,6 +71,8 @@ export class CollectionWindow {
   /** Where a filter has left nothing of several pages; the user decides whether to go on. */
   paused: "before" | "after" | null = null;
   totals: Totals = { returned: 0, scanned: 0, units: 0, milliseconds: 0, requests: 0 };
+  /** The ids of the library's own records that were read. */
+  readonly ownRecords = new Set<string>();
   /** Height that was put before the items since the view was last drawn. */
   added = 0;
   /** Whether the items before and after the range were asked for. */
@@ -83,6 +86,8 @@ export class CollectionWindow {
     readonly view: View,
     private readonly changed: () => void,
     readonly around = true,
+    /** Whether the library's own records are left out. */
+    readonly folds = false,
   ) {
     this.atStart = !(view.start && view.partition);
     this.attributes = keyNames(view.table);
@@ -286,9 +291,17 @@ export class CollectionWindow {
     // What is read again, or beside a range, costs as much, and is not of the result.
     const [returned, scanned] = counted ? [items.length, response.ScannedCount ?? 0] : [0, 0];
     this.count(returned, answer.milliseconds, scanned, unitsOf(response));
-    const entries = items.map((item, place) => this.entry(item, answer.recognized?.[place] ?? null, answer.findings?.[place] ?? [], whole));
+    noteTypes(view.table.name, items);
+    const all = items.map((item, place) => this.entry(item, answer.recognized?.[place] ?? null, answer.findings?.[place] ?? [], whole));
+    const entries = this.folded(all, answer.legend);
     if (answer.recognized === null && items.length) void this.recognize(entries);
     return { entries, next: response.LastEvaluatedKey ?? null };
+  }
+
+  /** The entries without the library's own records, if these are folded. */
+  private folded(entries: Entry[], legend: Legend | undefined): Entry[] {
+    for (const { id, entity } of entries) if (entity !== null && legend?.own.includes(entity)) this.ownRecords.add(id);
+    return this.folds ? entries.filter((each) => !this.ownRecords.has(each.id)) : entries;
   }
 
   private count(returned: number, milliseconds: number, scanned: number, units: number | null): void {
@@ -332,8 +345,13 @@ export class CollectionWindow {
         [entry.entity, entry.keys] = answer.recognized[place]!;
         entry.findings = answer.findings?.[place] ?? [];
       });
+      const kept = new Set(this.folded(entries, answer.legend));
+      const gone = new Set(entries.filter((each) => !kept.has(each)));
       for (const [place, slot] of this.slots.entries())
-        if (slot.entries?.some((each) => entries.includes(each))) this.join(place);
+        if (slot.entries?.some((each) => entries.includes(each))) {
+          slot.entries = slot.entries.filter((each) => !gone.has(each));
+          this.join(place);
+        }
       this.changed();
     } catch {
       // the keys are then shown as they are

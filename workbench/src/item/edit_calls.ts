@@ -47,6 +47,8 @@ export interface Refusal {
   /** Whether somebody else has changed the item; `item` is what it is now, null if it is gone. */
   changed: boolean;
   item: Item | null;
+  /** The key of the item that already has the key or the unique value. */
+  taken_by: Item | null;
 }
 export interface Preview {
   after: Item | null;

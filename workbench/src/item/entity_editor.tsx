@@ -10,6 +10,7 @@ import { Conflict } from "./conflict";
 import { Refused, requestToSave, save, type Form, type Refusal, type Values } from "./edit_calls";
 import { EntityForm } from "./entity_form";
 import type { Aim } from "./inspector";
+import { ItemLink } from "./item_link";
 
 interface Props {
   table: TableInfo;
@@ -35,7 +36,6 @@ export function EntityEditor({ table, entity, item, form, given, aimed, onSaved,
   const send = async (values: Values, over: Item | null) => {
     setSaving(true);
     setError(null);
-    setMine(values);
     try {
       onSaved(over, await save(table, entity.name, values, over));
       setRefusal(null);
@@ -61,7 +61,11 @@ export function EntityEditor({ table, entity, item, form, given, aimed, onSaved,
           <strong>{item ? "Not saved" : "Not created"}</strong>
           <p>{refusal.message}.</p>
           {refusal.code === "AlreadyExists" && <p class="advice">Give it another {identifying(entity)}, or edit the one that is there.</p>}
+          {refusal.taken_by && <p><ItemLink table={table} of={refusal.taken_by}>Show the {entity.name} that is there</ItemLink></p>}
         </div>
+      )}
+      {refusal?.taken_by && Object.keys(refusal.fields).length > 0 && (
+        <p class="refusal"><ItemLink table={table} of={refusal.taken_by}>Show the {entity.name} that has it</ItemLink></p>
       )}
       <EntityForm
         table={table}
@@ -71,7 +75,9 @@ export function EntityEditor({ table, entity, item, form, given, aimed, onSaved,
         given={given}
         aimed={aimed}
         saving={saving}
+        isUndecided={refusal !== null && isChanged}
         refused={refusal?.fields ?? NONE}
+        onValues={setMine}
         onSave={(values) => void send(values, item)}
         onCost={showCost}
         onRaw={onRaw}

@@ -25,15 +25,19 @@ interface Props {
   given: Values | null;
   aimed: Aim | null;
   saving: boolean;
+  /** Whether somebody else has changed the item: what becomes of both changes is decided above the form. */
+  isUndecided: boolean;
   /** What was refused, by field. */
   refused: Record<string, string>;
   onSave: (values: Values) => void;
+  /** What is changed so far. */
+  onValues: (values: Values) => void;
   onCost: (values: Values) => void;
   onRaw: () => void;
   onCancel: () => void;
 }
 
-export function EntityForm({ table, entity, item, form, given, aimed, saving, refused, onSave, onCost, onRaw, onCancel }: Props) {
+export function EntityForm({ table, entity, item, form, given, aimed, saving, isUndecided, refused, onSave, onValues, onCost, onRaw, onCancel }: Props) {
   const isNew = item === null;
   const fields = useMemo(() => givenFields(entity, isNew), [entity, isNew]);
   const before = useMemo<Values>(
@@ -52,6 +56,7 @@ export function EntityForm({ table, entity, item, form, given, aimed, saving, re
   ) as Values;
   const sent = JSON.stringify(changed);
   useEffect(() => setStale(values), [refused]);
+  useEffect(() => onValues(changed), [sent]);
   useEffect(() => {
     const cancel = new AbortController();
     const timer = setTimeout(() => {
@@ -104,7 +109,7 @@ export function EntityForm({ table, entity, item, form, given, aimed, saving, re
   submit.current = () => {
     setTried(true);
     if (wrong[0]) rows.current?.querySelector(`[data-field="${CSS.escape(wrong[0].name)}"]`)?.scrollIntoView({ block: "nearest" });
-    if (blocks || saving) return;
+    if (blocks || saving || isUndecided) return;
     if (!isNew && !count) return onCancel();
     onSave(changed);
   };
@@ -184,7 +189,7 @@ export function EntityForm({ table, entity, item, form, given, aimed, saving, re
         <button type="button" onClick={onCancel}>
           Cancel
         </button>
-        <button class="primary" disabled={saving || blocks} title={keyName("Mod+Enter")}>
+        <button class="primary" disabled={saving || blocks || isUndecided} title={isUndecided ? "Somebody else changed it: decide above what is kept" : keyName("Mod+Enter")}>
           {isNew ? "Create" : "Save"}
         </button>
       </div>

@@ -20,6 +20,7 @@ import { besideIt, entitiesOf, entityOf, givenFields, readForm, Refused, remove,
 import { EntityEditor } from "./entity_editor";
 import { Findings } from "./findings";
 import { ItemForm } from "./item_form";
+import { ItemLink } from "./item_link";
 import { KindChoice } from "./kind_choice";
 import { Consequences, consequencesOf } from "./raw_edits";
 import { Tree } from "./tree";
@@ -61,6 +62,7 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
   const [mode, setMode] = useState<"view" | "edit" | "copy" | "delete">(entry ? "view" : "edit");
   const [beginning, setBeginning] = useState<Beginning | null>(entry ? null : { kind, values: given, raw: null });
   const [error, setError] = useState<CallError | null>(null);
+  const [taken, setTaken] = useState<Item | null>(null); // a new item's key that another one has
   const [saving, setSaving] = useState(false);
   const [doubted, setDoubted] = useState<Change | null>(null); // what breaks something, until it is confirmed
   const [costing, setCosting] = useState<Sent | null>(null);
@@ -91,6 +93,7 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
   const send = async (change: Change, done: string, undone = false) => {
     setSaving(true);
     setError(null);
+    setTaken(null);
     setDoubted(null);
     try {
       const made = await make(change);
@@ -101,7 +104,9 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
       notify(done, undone ? {} : { action });
       if (!change.before) onChanged(idOf(table, after), change.after);
     } catch (failure) {
+      const isTaken = !change.before && (failure as CallError).code === "ConditionalCheckFailedException";
       if (undone) notify(`It cannot be undone: ${(failure as Error).message}`, { failed: true });
+      else if (isTaken) setTaken(primaryKey(table, change.after!));
       else setError(failure as CallError);
     } finally {
       setSaving(false);
@@ -140,6 +145,11 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
       setSaving(false);
     }
   };
+  // What had the focus is gone after an edit; the list goes on from the item's row.
+  useEffect(() => {
+    if (mode === "view") focusList();
+  }, [mode]);
+  useEffect(() => focusList, []);
   const isEditable = writable && part === null;
   // A key, and what the library sets, is only shown.
   const isGiven = (name: string) => (entity ? givenFields(entity, false).some((each) => each.attribute === name) : !keys.includes(name));
@@ -172,6 +182,7 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
   const cancel = () => {
     if (!entry) return onClose();
     setError(null);
+    setTaken(null);
     setDoubted(null);
     view();
   };
@@ -216,6 +227,13 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
         </button>
       </header>
       {error && <Failure error={error} />}
+      {taken && (
+        <div class="failure refusal" role="alert">
+          <strong>Not created</strong>
+          <p>The table has an item with this key already.</p>
+          <p><ItemLink table={table} of={taken}>Show the item that is there</ItemLink></p>
+        </div>
+      )}
       {part === "reading" ? <p class="quiet part">The index has only part of this item; the rest is being read.</p> : part && <Failure error={part} />}
       {mode === "delete" && entry && (
         <div class="confirm" role="alertdialog" aria-label="Delete the item">
@@ -290,6 +308,7 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
             isNew={beginning !== null}
             aimed={beginning ? null : aimed}
             saving={saving}
+            refusal={beginning || error?.code !== "ConditionalCheckFailedException" ? null : error}
             onSave={save}
             onCost={(item, began) => showCost(changeTo(item, began))}
             onCancel={cancel}
@@ -373,6 +392,15 @@ function RawWarning({ entity, isNew, onBack }: { entity: string; isNew: boolean;
 /** The values of an item for another one: those that people give. */
 function copied(form: Form, entity: NonNullable<ReturnType<typeof entityOf>>): Values {
   return Object.fromEntries(givenFields(entity, true).map((each) => [each.name, form.values[each.name] ?? null]));
+}
+
+/** Gives the focus to the list in which the item stands, if nothing else has it. */
+function focusList(): void {
+  requestAnimationFrame(() => {
+    if (document.activeElement !== document.body) return;
+    const list = document.querySelector(".row.item.selected")?.closest(".scroller") ?? document.querySelector(".scroller");
+    (list as HTMLElement | null)?.focus({ preventScroll: true });
+  });
 }
 
 function idOf(table: TableInfo, item: Item): string {

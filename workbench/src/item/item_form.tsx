@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import type { AttributeValue, Item, TableInfo } from "../api";
+import type { AttributeValue, CallError, Item, TableInfo } from "../api";
 import { keyName } from "../shortcuts";
 import type { Aim } from "./inspector";
 import { NameFaults, NameInput, useNameFaults } from "./name_input";
@@ -14,6 +14,8 @@ interface Props {
   isNew: boolean;
   aimed: Aim | null;
   saving: boolean;
+  /** Somebody else has changed what this item changes: it is saved again only after another edit. */
+  refusal: CallError | null;
   /** `began` is the item that the form was filled with. */
   onSave: (item: Item, began: Item) => void;
   /** Shows what it costs to save the item. */
@@ -21,7 +23,7 @@ interface Props {
   onCancel: () => void;
 }
 
-export function ItemForm({ table, item, isNew, aimed, saving, onSave, onCost, onCancel }: Props) {
+export function ItemForm({ table, item, isNew, aimed, saving, refusal, onSave, onCost, onCancel }: Props) {
   const began = useRef(item);
   const [rows, setRows] = useState<[string, AttributeValue][]>(() => Object.entries(item));
   const names = useNameFaults();
@@ -40,9 +42,15 @@ export function ItemForm({ table, item, isNew, aimed, saving, onSave, onCost, on
     if (wrong || saving) return;
     take(text === null ? Object.fromEntries(rows) : parsed(text).item!, began.current);
   };
+  const written = text ?? JSON.stringify(rows);
+  const [refused, setRefused] = useState<string | null>(null);
+  useEffect(() => setRefused(refusal && written), [refusal]);
+  const isRefused = refusal !== null && refused === written;
   // A name is taken over when its field is left, so the item is made after what that changes is drawn.
   const save = useRef(() => undefined as void);
-  save.current = () => give(onSave);
+  save.current = () => {
+    if (!isRefused) give(onSave);
+  };
   const submit = () => setTimeout(() => save.current());
   return (
     <form
@@ -129,7 +137,7 @@ export function ItemForm({ table, item, isNew, aimed, saving, onSave, onCost, on
         </button>
         <span class="space" />
         <button type="button" onClick={onCancel}>Cancel</button>
-        <button class="primary" disabled={saving || wrong !== null} title={keyName("Mod+Enter")}>
+        <button class="primary" disabled={saving || wrong !== null || isRefused} title={isRefused ? "Somebody else changed it: cancel, and edit what it is now" : keyName("Mod+Enter")}>
           {isNew ? "Create" : "Save"}
         </button>
       </div>

@@ -119,7 +119,7 @@ export function PartiqlPage({ table }: { table: TableInfo }) {
         </button>
         <button onClick={explain}>Explain</button>
         <button onClick={() => setDialog("copy")}>Copy as</button>
-        <button onClick={() => setDialog("history")}>Queries</button>
+        <button onClick={() => setDialog("history")}>Saved queries</button>
         <span class="space" />
         {answer && !error && (
           <span class="quiet numbers">

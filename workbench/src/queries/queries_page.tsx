@@ -59,7 +59,8 @@ export function QueriesPage() {
       <header>
         <h2>Most expensive queries</h2>
         <p class="quiet">
-          {plural(calls, "request")} for {count(Math.round(units))} units in {ago(found.seconds)}. Requests that differ only in their values are one line.
+          {plural(calls, "request")} for {count(Math.round(units))} units in {ago(found.seconds)}. Requests that differ only in their values are one line.{" "}
+          {session?.endpoint ? "The requests of this workbench itself are not counted." : "Those of this workbench reach the server like all others, and are counted."}
         </p>
         {sorted.length > 1 && (
           <div class="chips" role="group" aria-label="Sort by">
@@ -77,7 +78,7 @@ export function QueriesPage() {
         )}
       </header>
       {sorted.length === 0 ? (
-        <Nothing />
+        <Nothing isEndpoint={session?.endpoint ?? false} />
       ) : (
         <div class="scrolls" tabIndex={0} role="group" aria-label="Queries by shape">
           <table class="grid shapes">
@@ -207,12 +208,12 @@ function ago(seconds: number): string {
   return seconds < 7200 ? plural(Math.round(seconds / 60), "minute") : plural(Math.round(seconds / 3600), "hour");
 }
 
-function Nothing() {
+function Nothing({ isEndpoint }: { isEndpoint: boolean }) {
   return (
     <div class="metrics-none">
       <h2>No program has sent a request yet</h2>
       <p>
-        What arrives over HTTP is counted here: from AWS SDKs, the AWS CLI, Isotone elsewhere. Run your program for a while; what
+        What arrives over HTTP is counted here: from AWS SDKs, the AWS CLI, Isotone elsewhere{isEndpoint ? "; what you read in this workbench is not" : ""}. Run your program for a while; what
         costs most then stands first. In a terminal, <code>isotone top {location.origin}</code> shows the same.
       </p>
     </div>

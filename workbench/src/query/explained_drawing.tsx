@@ -20,6 +20,8 @@ interface Gap {
   /** null: an unknown number; 0: the place of a range in which there are none. */
   items: number | null;
   read: number;
+  /** The items that there are at least, if their number is unknown. */
+  least: number;
 }
 export interface DrawnView {
   table: string;
@@ -83,7 +85,7 @@ function Item({ view, item, begins }: { view: DrawnView; item: DrawnItem; begins
 
 function Left({ gap }: { gap: Gap }) {
   const read = gap.items === null || !gap.items ? "" : gap.read === 0 ? ", not read" : gap.read === gap.items ? ", read too" : `, ${count(gap.read)} of them read`;
-  const text = gap.items === null ? (gap.read ? "more items, read too" : "more items") : gap.items === 0 ? "the range: no item is in it" : `${count(gap.items)} more${read}`;
+  const text = gap.items === null ? (gap.read ? "more items, read too" : gap.least ? "more items" : "perhaps more items") : gap.items === 0 ? "the range: no item is in it" : `${count(gap.items)} more${read}`;
   return (
     <div role="listitem" class={gap.items === 0 || (gap.items === null && gap.read) || (gap.items && gap.read === gap.items) ? "drawn gap read" : "drawn gap"}>
       <span class="drawn-mark" />

@@ -95,8 +95,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
     [
       { keys: ["r"], title: "Read again", run: again },
       { keys: ["n"], title: "New item", run: () => writable && create(null) },
-      { keys: ["s"], title: "Save the rows or the table as a file", run: () => setSaving(true) },
-      { keys: ["x"], title: "Select the item, for several at once", run: () => selected && !other && check(selected, !checked.has(selected.id)) },
+      { keys: ["s"], title: "Download the rows or the table as a file", run: () => setSaving(true) },
       {
         keys: ["Escape"],
         title: "Close the item",

@@ -2,12 +2,13 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import type { AttributeValue, TableInfo } from "../api";
+import type { AttributeType, AttributeValue, Request, TableInfo } from "../api";
 import { change, route } from "../router";
 import { models, tables } from "../session";
 import { useShortcuts } from "../shortcuts";
 import { useStore } from "../store";
 import { own, typeOf } from "../values";
+import { namesSeen, typesSeen } from "./attribute_types";
 import { CopyDialog } from "./copy_dialog";
 import { ExplainDialog } from "./explain_dialog";
 import { remember } from "./history";
@@ -41,6 +42,8 @@ interface DraftFilter {
   attribute: string;
   operator: FilterOperator;
   type: string;
+  /** Whether the type was chosen; otherwise it follows from the attribute. */
+  isChosen: boolean;
   texts: string[];
 }
 
@@ -69,16 +72,18 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
   };
   const [code, setCode] = useState<string | null>(null);
   const [tried, setTried] = useState(false);
+  const [added, setAdded] = useState<number | null>(null); // the place of the filter that was added last
   const address = JSON.stringify(requestOf(view, { limit: 1 }));
   useEffect(() => {
     setDraft(draftOf(view));
     setTried(false);
+    setAdded(null);
   }, [address]);
   useShortcuts(
     [
       { keys: ["e"], title: "Explain the query", run: () => void ask("explain") },
       { keys: ["c"], title: "Copy the query as code", run: () => void ask("copy") },
-      { keys: ["h"], title: "Saved and recent queries", run: () => setDialog("history") },
+      { keys: ["h"], title: "Save the query; saved and recent queries", run: () => setDialog("history") },
       { keys: ["q"], title: "To the query", run: () => document.querySelector<HTMLElement>(".query-form input, .pattern-form :is(input, select)")?.focus() },
     ],
   );
@@ -155,10 +160,10 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
         <div class="query-tools">
           <button onClick={() => void ask("explain")} title="What it reads and costs (e)">Explain</button>
           <button onClick={() => void ask("copy")} title="As code that runs (c)">Copy as</button>
-          <button onClick={() => setDialog("history")} title="Saved and recent queries (h)">Queries</button>
-          <button onClick={onSave} title="The rows, or the whole table, as CSV or JSON lines (s)">Save as</button>
-          <button onClick={onNew} disabled={!writable} title={writable ? "Write an item (n)" : "Safe mode"}>New item</button>
+          <button onClick={() => setDialog("history")} title="Save this query, or go back to a saved or recent one (h)">Saved queries</button>
+          <button onClick={onSave} title="The rows, or the whole table, as a file of CSV or JSON lines (s)">Download</button>
         </div>
+        <button class="new-item" onClick={onNew} disabled={!writable} title={writable ? "Write an item (n)" : "Safe mode"}>New item</button>
       </div>
 
       {entity && pattern ? (
@@ -235,9 +240,10 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
           <button class="primary">{draft.partition.every(Boolean) ? "Query" : "Scan"}</button>
           <button
             type="button"
-            onClick={() =>
-              setDraft({ ...draft, filters: [...draft.filters, { attribute: "", operator: "=", type: "S", texts: ["", ""] }] })
-            }
+            onClick={() => {
+              setDraft({ ...draft, filters: [...draft.filters, { attribute: "", operator: "=", type: "S", isChosen: false, texts: ["", ""] }] });
+              setAdded(draft.filters.length);
+            }}
           >
             + Filter
           </button>
@@ -265,6 +271,8 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
             <FilterLine
               key={place}
               filter={each}
+              table={view.table.name}
+              hasFocus={place === added}
               names={model?.entities.flatMap((one) => one.fields.map((field) => field.attribute)) ?? []}
               onChange={(filter) => setDraft({ ...draft, filters: draft.filters.map((one, at) => (at === place ? filter : one)) })}
               onRemove={() => {
@@ -285,7 +293,7 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
       {asked?.what === "copy" && (
         <CopyDialog
           action={actionOf(asked.view)}
-          request={requestOf(asked.view, { limit: 100 })}
+          request={wholeRequestOf(asked.view)}
           pattern={asked.code}
           onClose={() => setAsked(null)}
         />
@@ -299,6 +307,12 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
       )}
     </div>
   );
+}
+
+/** The request as a program sends it: for all pages, and without the cost that the page shows. */
+function wholeRequestOf(view: View): Request {
+  const { ReturnConsumedCapacity: _, ...request } = requestOf(view, { limit: 0 });
+  return request;
 }
 
 function hashOf(): string {
@@ -367,25 +381,44 @@ function Jump({ view, onShow }: { view: View; onShow: (view: View) => void }) {
 
 const VALUE_TYPES = ["S", "N", "BOOL", "B", "NULL"];
 
-function FilterLine(props: { filter: DraftFilter; names: string[]; onChange: (filter: DraftFilter) => void; onRemove: () => void }) {
-  const { filter, onChange, onRemove } = props;
+interface FilterProps {
+  filter: DraftFilter;
+  table: string;
+  names: string[];
+  /** Whether its attribute gets the focus when it is added. */
+  hasFocus: boolean;
+  onChange: (filter: DraftFilter) => void;
+  onRemove: () => void;
+}
+
+function FilterLine({ filter, table, names, hasFocus, onChange, onRemove }: FilterProps) {
   const many = valuesOf(filter.operator);
+  const attribute = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (hasFocus) attribute.current?.focus();
+  }, []);
+  const types = comparable(typesSeen(table, filter.attribute), filter.operator);
+  const change = (next: DraftFilter) => {
+    const type = comparable(typesSeen(table, next.attribute), next.operator).find((each) => VALUE_TYPES.includes(each));
+    onChange(next.isChosen || !type ? next : { ...next, type });
+  };
   return (
     <span class="filter-line">
       <span class="quiet">filter</span>
       <input
+        ref={attribute}
         aria-label="Attribute"
         placeholder="attribute"
         list="attribute-names"
         value={filter.attribute}
-        onInput={(event) => onChange({ ...filter, attribute: event.currentTarget.value })}
+        onInput={(event) => change({ ...filter, attribute: event.currentTarget.value })}
       />
       <datalist id="attribute-names">
-        {[...new Set(props.names)].map((each) => (
+        {[...new Set([...names, ...namesSeen(table)])].map((each) => (
           <option key={each} value={each} />
         ))}
       </datalist>
-      <select aria-label="Operator" value={filter.operator} onChange={(event) => onChange({ ...filter, operator: event.currentTarget.value as FilterOperator })}>
+      <select aria-label="Operator" value={filter.operator} onChange={(event) => change({ ...filter, operator: event.currentTarget.value as FilterOperator })}>
         {FILTER_OPERATORS.map((each) => (
           <option key={each} value={each}>
             {each.replace("_", " ")}
@@ -393,7 +426,7 @@ function FilterLine(props: { filter: DraftFilter; names: string[]; onChange: (fi
         ))}
       </select>
       {many > 0 && (
-        <select aria-label="Type" value={filter.type} onChange={(event) => onChange({ ...filter, type: event.currentTarget.value })}>
+        <select aria-label="Type" value={filter.type} onChange={(event) => onChange({ ...filter, type: event.currentTarget.value, isChosen: true })}>
           {VALUE_TYPES.map((each) => (
             <option key={each}>{each}</option>
           ))}
@@ -413,8 +446,19 @@ function FilterLine(props: { filter: DraftFilter; names: string[]; onChange: (fi
       <button type="button" class="icon" aria-label="Remove the filter" onClick={onRemove}>
         ✕
       </button>
+      {many > 0 && types.length > 0 && !types.includes(filter.type) && (
+        <span class="waste" role="status">
+          In the items read so far, {filter.attribute} is {types.join(" or ")}, never {filter.type}.
+        </span>
+      )}
     </span>
   );
+}
+
+/** The types of values with which an attribute of these types can be compared: `contains` takes an element of a set. */
+function comparable(types: AttributeType[], operator: FilterOperator): string[] {
+  if (operator !== "contains") return types;
+  return types.some((each) => each === "L") ? [] : types.map((each) => (each.length === 2 && each.endsWith("S") ? each[0]! : each));
 }
 
 function replaced(texts: string[], place: number, text: string): string[] {
@@ -432,6 +476,7 @@ function draftOf(view: View): Draft {
       attribute: each.attribute,
       operator: each.operator,
       type: each.values[0] ? typeOf(each.values[0]) : "S",
+      isChosen: true,
       texts: each.values.map(textOf),
     })),
   };

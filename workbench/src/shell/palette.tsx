@@ -6,6 +6,7 @@ import { readSaved, saved } from "../query/history";
 import { withBeside } from "../query/side_pane";
 import { change, go, route } from "../router";
 import { loadModel, models, refreshTables, session, tables, unlock } from "../session";
+import { activeShortcuts, keyName } from "../shortcuts";
 import { useStore } from "../store";
 import { toggleTheme } from "../theme";
 import { count } from "../values";
@@ -17,8 +18,13 @@ interface Command {
   title: string;
   group: string;
   hint?: string;
+  /** Other words by which it is found. */
+  words?: string;
   run: () => void;
 }
+
+/** Keys that move in a list or name a command below; the others are commands of what is shown. */
+const MOVES = ["j", "k", "Enter", "Escape", "PageDown", "PageUp", "Home", "End", "Mod+k", "u", "t", "s"];
 
 export function Palette({ onClose }: { onClose: () => void }) {
   const all = useStore(tables);
@@ -30,6 +36,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState(0);
   const list = useRef<HTMLUListElement>(null);
+  // Those of the view below, as they were when the palette was opened.
+  const shownShortcuts = useMemo(() => activeShortcuts().filter(({ keys }) => !MOVES.includes(keys[0]!) && !TABLE_VIEWS.some((view) => view.shortcut === keys[0])), []);
 
   // The models that the user has loaded; those of other tables are known once they were opened.
   useEffect(() => found?.models.filter((each) => all?.some((one) => one.name === each)).forEach(loadModel), [found, all]);
@@ -41,7 +49,9 @@ export function Palette({ onClose }: { onClose: () => void }) {
     if (table)
       for (const view of TABLE_VIEWS)
         listed.push({ title: view.title, group: table, hint: view.shortcut, run: () => go(["t", table, view.name]) });
-    if (table) listed.push({ title: `Save ${table} as a file`, group: "Command", hint: "s", run: () => (path[2] ?? "items") === "items" ? change({ save: "yes" }) : go(["t", table, "items"], { save: "yes" }) });
+    for (const each of shownShortcuts)
+      listed.push({ title: each.title, group: "Command", hint: keyName(each.keys[0]!), run: each.run });
+    if (table) listed.push({ title: `Download ${table} as a file`, words: "save export csv json", group: "Command", hint: "s", run: () => (path[2] ?? "items") === "items" ? change({ save: "yes" }) : go(["t", table, "items"], { save: "yes" }) });
     for (const each of all ?? []) {
       if (table && (path[2] ?? "items") === "items" && each.name !== table)
         listed.push({ title: `${each.name} beside ${table}`, group: "Beside", run: () => withBeside(each.name) });
@@ -139,7 +149,7 @@ function ranked(commands: Command[], text: string): Command[] {
   if (!words.length) return commands;
   const wanted = words.join("");
   return commands
-    .map((command) => ({ command, score: score(command.title.toLowerCase(), wanted) ?? inAnyOrder(command, words) }))
+    .map((command) => ({ command, score: score(command.title.toLowerCase(), wanted) ?? inAnyOrder(command, words) ?? byOtherWords(command, words) }))
     .filter(({ score }) => score !== null)
     .sort((one, other) => one.score! - other.score!)
     .map(({ command }) => command);
@@ -149,6 +159,12 @@ function ranked(commands: Command[], text: string): Command[] {
 function inAnyOrder({ title, group }: Command, words: string[]): number | null {
   const whole = `${title} ${group}`.toLowerCase();
   return words.length > 1 && words.every((each) => whole.includes(each)) ? 40 : null;
+}
+
+/** Each word is in the title, or is one of the other words for it. */
+function byOtherWords({ title, words: others = "" }: Command, words: string[]): number | null {
+  const whole = `${title} ${others}`.toLowerCase();
+  return words.every((each) => whole.includes(each)) ? 60 : null;
 }
 
 function score(title: string, wanted: string): number | null {

@@ -1,11 +1,11 @@
-/** Saves what a view shows, or the whole table, as a file: a choice of what and a format, and the browser has it. */
+/** Downloads what a view shows, or the whole table, as a file: a choice of what and a format, and the browser has it. */
 
 import { useState } from "preact/hooks";
 
 import { call, type CallError, type Item, type TableInfo } from "../api";
 import type { Entry } from "../collection/window";
 import { Dialog } from "../shell/dialog";
-import { Failure } from "../shell/messages";
+import { Failure, notify } from "../shell/messages";
 import { plural } from "../values";
 import { download, give } from "./transfers";
 import { TransferView, useTransfer } from "./transfer_view";
@@ -27,15 +27,20 @@ export function SaveDialog({ table, rows, onClose }: { table: TableInfo; rows: S
     rowsFile(rows.entries.map((each) => each.item), rows.first, ending).then(
       (text) => {
         give(new Blob([text]), `${table.name}-rows.${ending}`);
+        notify(`Downloaded ${plural(rows.entries.length, "row")} as ${table.name}-rows.${ending}`);
         onClose();
       },
       (failure: CallError) => setError(failure),
     );
   const saveTable = (ending: string) =>
-    exporting.run((watch, signal) => download(table.name, ending, watch, signal)).then((done) => done && onClose());
+    exporting.run((watch, signal) => download(table.name, ending, watch, signal)).then((done) => {
+      if (!done) return;
+      notify(`Downloaded ${plural(done.items, "item")} as ${table.name}.${ending}`);
+      onClose();
+    });
   return (
-    <Dialog title="Save as a file" className="save" onClose={onClose}>
-      <h2>Save as a file</h2>
+    <Dialog title="Download" className="save" onClose={onClose}>
+      <h2>Download as a file</h2>
       <Choice
         title={`The ${plural(rows.entries.length, "row")} that ${rows.entries.length === 1 ? "is" : "are"} loaded`}
         about={rows.isPart ? "Scroll on to load more of the view." : "All of this view."}
