@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from isotone.design.applying import AppliedPlan, apply
+from isotone.design.diagram import DesignDiagram, diagram_of
 from isotone.design.plan import DesignPlan, PlanStep, plan_of
 from isotone.design.sample_plan import UNTIL, SampleData, SampleRequest, Several
 from isotone.design.seeding import Seeded, SeedProgress, seed, write_sample
@@ -11,6 +12,7 @@ from isotone.design.sheet import PatternSheet, SheetPlace, SheetRow, sheet_of
 __all__ = [
     "UNTIL",
     "AppliedPlan",
+    "DesignDiagram",
     "DesignPlan",
     "PatternSheet",
     "PlanStep",
@@ -22,6 +24,7 @@ __all__ = [
     "SheetPlace",
     "SheetRow",
     "apply",
+    "diagram_of",
     "plan_of",
     "seed",
     "sheet_of",

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, Literal
 
+from isotone.advisor.drawn_collections import text_of as text_of_parts
 from isotone.advisor.explain import explain
+from isotone.advisor.key_names import key_form
 from isotone.advisor.simulation.partitions import PartitionLoad
 from isotone.advisor.simulation.workload import Ranks
 from isotone.design.measures import MeasuredSample, ReadMeasure, WriteMeasure, query_of_partition
@@ -462,12 +464,4 @@ def _shown(key: Any, *, is_family: bool = False) -> str:
 
 
 def _form(slot: Any) -> str:
-    """A key as it is stored, with the names of its fields: `CUSTOMER#{customer_id}`."""
-    template = getattr(slot, "template", None)
-    names = [f"{{{part.field.name}}}" for part in slot.components]
-    if template is None:
-        return "".join(names)
-    literals: Sequence[str] = template.literals
-    return literals[0] + "".join(
-        name + literal for name, literal in zip(names, literals[1:], strict=True)
-    )
+    return text_of_parts(key_form(slot))
