@@ -73,6 +73,13 @@ export function loadModel(table: string): void {
   );
 }
 
+/** A new version of a module has other entities. */
+export function forgetModels(): void {
+  asked.clear();
+  models.set({});
+  modelFailures.set({});
+}
+
 /** Another table may get the name of one that is gone. */
 function forgetModel(table: string): void {
   asked.delete(table);

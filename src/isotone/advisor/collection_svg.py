@@ -69,9 +69,19 @@ font-family:ui-sans-serif,system-ui,-apple-system,"Segoe UI",Helvetica,Arial,san
 """.replace("\n", "")
 
 
-def drawn_svg(views: tuple[DrawnView, ...], title: str) -> str:
-    """The views side by side, or one below the other if they are wide."""
-    fields, kinds = fields_of(views), kinds_of(views)
+def drawn_svg(
+    views: tuple[DrawnView, ...],
+    title: str,
+    *,
+    fields: dict[str, int] | None = None,
+    kinds: dict[str, int] | None = None,
+) -> str:
+    """The views side by side, or one below the other if they are wide.
+
+    `fields` and `kinds` are the numbers of colours that another drawing gives to components of keys and to entities.
+    """
+    fields = _numbered(fields_of(views), fields)
+    kinds = _numbered(kinds_of(views), kinds)
     panels = [_Panel(view, fields, kinds) for view in views]
     beside = sum(panel.width + _MARGIN for panel in panels) + _MARGIN <= _SIDE_BY_SIDE
     x = y = _MARGIN
@@ -93,6 +103,13 @@ def drawn_svg(views: tuple[DrawnView, ...], title: str) -> str:
         f'<rect class="paper" width="{whole}" height="{tall}" rx="10"/>'
         f"{''.join(drawn)}{legend}</svg>\n"
     )
+
+
+def _numbered(names: dict[str, int], known: dict[str, int] | None) -> dict[str, int]:
+    """The numbers that are known, and others for further names."""
+    if known is None:
+        return names
+    return {name: known.get(name, len(known) + number) for name, number in names.items()}
 
 
 def legend_width(fields: dict[str, int]) -> float:

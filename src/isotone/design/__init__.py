@@ -8,6 +8,7 @@ from isotone.design.plan import DesignPlan, PlanStep, plan_of
 from isotone.design.sample_plan import UNTIL, SampleData, SampleRequest, Several
 from isotone.design.seeding import Seeded, SeedProgress, seed, write_sample
 from isotone.design.sheet import PatternSheet, SheetPlace, SheetRow, sheet_of
+from isotone.design.sheet_request import SheetRequest
 
 __all__ = [
     "UNTIL",
@@ -22,6 +23,7 @@ __all__ = [
     "Seeded",
     "Several",
     "SheetPlace",
+    "SheetRequest",
     "SheetRow",
     "apply",
     "diagram_of",

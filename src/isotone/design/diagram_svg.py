@@ -91,25 +91,26 @@ def _placed(box: Box, x: float, y: float) -> str:
     return f'<g transform="translate({x:g} {y:g})">{"".join(box.draw())}</g>'
 
 
-class _Hues:
-    """The colours of a table: entities, and the fields that are components of its keys, in the order of declaration."""
+class Hues:
+    """The numbers of a table's colours: of entities, and of the components of its keys, in the order of declaration."""
 
     def __init__(self, table: DiagramTable) -> None:
-        self._entities = {each.name: at for at, each in enumerate(table.entities)}
-        self._fields: dict[str, int] = {}
+        # The first colour is grey.
+        self.entities = {each.name: at for at, each in enumerate(table.entities, start=1)}
+        self.fields: dict[str, int] = {}
         for place in table.places:
             for collection in place.collections:
                 for parts in (collection.partition, *(key.sort for key in collection.keys)):
                     for part in parts:
                         if part.field:
-                            self._fields.setdefault(part.field, len(self._fields))
+                            self.fields.setdefault(part.field, len(self.fields))
 
     def entity(self, name: str) -> str:
-        return f"k{(self._entities[name] + 1) % HUES}"  # the first colour is grey
+        return f"k{self.entities[name] % HUES}"
 
     def field(self, name: str) -> str:
         """The class of a component; none for a field that is in no key."""
-        number = self._fields.get(name)
+        number = self.fields.get(name)
         return "" if number is None else f"f{number % HUES}"
 
 
@@ -118,7 +119,7 @@ class _Frame:
 
     def __init__(self, table: DiagramTable) -> None:
         self._table = table
-        hues = _Hues(table)
+        hues = Hues(table)
         columns = _Columns(table)
         places = [_Place(each, hues, columns) for each in table.places]
         entities = [_Entity(each, hues) for each in table.entities]
@@ -197,7 +198,7 @@ def _widest(texts: Iterable[str]) -> int:
 class _Place:
     """A table or an index: the partition keys of its collections, and the sort keys of the entities in each."""
 
-    def __init__(self, place: DiagramPlace, hues: _Hues, columns: _Columns) -> None:
+    def __init__(self, place: DiagramPlace, hues: Hues, columns: _Columns) -> None:
         self._place = place
         self._hues = hues
         self._columns = columns
@@ -254,7 +255,7 @@ class _Place:
 class _Entity:
     """An entity: its name, what it belongs to, and its fields with their types."""
 
-    def __init__(self, entity: DiagramEntity, hues: _Hues) -> None:
+    def __init__(self, entity: DiagramEntity, hues: Hues) -> None:
         self._entity = entity
         self._hues = hues
         self._name = _widest(each.name for each in entity.fields) * CHARACTER

@@ -138,12 +138,13 @@ def sheet_of(
     writes: float = 1.0,
     page: int = DEFAULT_PAGE,
     prices: Prices = US_EAST_1,
+    ignore_unknown: bool = False,
 ) -> PatternSheet:
     """The sheet of the access patterns of tables or entities.
 
     `request` says how many items there are, as for a sample. `rates` has calls a second by the names of the rows, such
     as `Order.by_status` or `Order.put`; the others have `reads` and `writes` calls. A query reads up to `page` items.
-    Nothing leaves the process. Raises `UsageError` for an unknown name.
+    Nothing leaves the process. Raises `UsageError` for an unknown name, unless `ignore_unknown`.
 
     >>> sheet_of(Order).row("Order.get").units
     0.5
@@ -151,15 +152,21 @@ def sheet_of(
     if type(page) is not int or not 1 <= page <= _GREATEST:
         raise UsageError(f"page={page!r} is not a number of items; give 1 to {_GREATEST}")
     asked = request or SampleRequest()
-    factor = _factor(targets, asked)
+    if ignore_unknown:
+        asked = asked.known_to(targets)
+    factor = factor_of(targets, asked)
     making = _SheetMaking(targets, asked, factor, page, prices)
     try:
-        return making.sheet(dict(rates or {}), reads, writes)
+        sheet = making.sheet(rates or {}, reads, writes)
     finally:
         making.close()
+    unknown = set(rates or {}) - {row.name for row in sheet.rows}
+    if unknown and not ignore_unknown:
+        raise UsageError(f"there is no pattern {min(unknown)!r}; there are {_names(sheet.rows)}")
+    return sheet
 
 
-def _factor(targets: Sequence[Any], asked: SampleRequest) -> int:
+def factor_of(targets: Sequence[Any], asked: SampleRequest) -> int:
     """How many times smaller the sample is: so that it is quick, and its smallest entities still have some items."""
     factor = max(1, max(asked.items.values(), default=0) // _LARGEST)
     data = SampleData(targets, asked.divided(factor))
@@ -236,7 +243,7 @@ class _SheetMaking:
 
     # Rows
 
-    def sheet(self, rates: dict[str, float], reads: float, writes: float) -> PatternSheet:
+    def sheet(self, rates: Mapping[str, float], reads: float, writes: float) -> PatternSheet:
         rows = []
         loads: dict[tuple[str, str | None], PartitionLoad] = {}
         for row, by_place in self._rows(rates, reads, writes):
@@ -244,9 +251,6 @@ class _SheetMaking:
             for place, load in by_place.items():
                 key = (row.table, place)
                 loads[key] = loads.get(key, PartitionLoad()) + load
-        unknown = rates.keys() - {row.name for row in rows}
-        if unknown:
-            raise UsageError(f"there is no pattern {min(unknown)!r}; there are {_names(rows)}")
         places = tuple(self._places(loads))
         return PatternSheet(
             tuple(rows), places, self._entities, self._prices, self._page, self._factor
