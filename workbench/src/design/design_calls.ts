@@ -1,4 +1,4 @@
-/** The calls of the design of a model (`isotone/workbench/designs.py`), and what follows its module. */
+/** The calls of the design of a model (`isotone/workbench/designs.py`), and the versions of its module. */
 
 import { call, type Session } from "../api";
 import { forgetModels, refreshTables, session } from "../session";

@@ -1,4 +1,4 @@
-/** Shows a picture that Python drew: in a shadow root, so that its styles are its own, in the page's choice of light or dark. */
+/** Shows a picture that Python drew: in a shadow root with its own styles, light or dark as the page is. */
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 

@@ -1,4 +1,4 @@
-/** The sheet of access patterns: computed by the server for the sizes and rates that are typed, which are in the address. */
+/** The sheet of access patterns, computed by the server for the sizes and rates that are typed. */
 
 import { useEffect, useState } from "preact/hooks";
 
