@@ -29,7 +29,7 @@ from isotone.backends import embedded
 from isotone.backends.interface import Backend
 from isotone.cli import modules
 from isotone.design import SampleData, SheetRequest, write_sample
-from isotone.design.sheet import factor_of
+from isotone.design.sheet import smaller_sample
 from isotone.errors import IsotoneError, UsageError
 from isotone.model import Table, connect
 from isotone.server.pages_process import answered
@@ -140,7 +140,7 @@ def _fill(backend: Backend, part: DesignPart, asked: SheetRequest) -> None:
     with connect(backend, report=None) as store:
         try:
             whole = asked.sample.known_to(part.targets)
-            sample = SampleData(part.targets, whole.divided(factor_of(part.targets, whole)))
+            sample = SampleData(part.targets, smaller_sample(part.targets, whole).of(whole))
         except UsageError:
             store.create_tables(*part.tables)
             return

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from isotone.advisor.drawn_collections import text_of as text_of_parts
 from isotone.advisor.explain import explain
@@ -151,11 +151,13 @@ def sheet_of(
     """
     if type(page) is not int or not 1 <= page <= _GREATEST:
         raise UsageError(f"page={page!r} is not a number of items; give 1 to {_GREATEST}")
+    for name, rate in {"reads": reads, "writes": writes, **(rates or {})}.items():
+        if not 0 <= rate < math.inf:
+            raise UsageError(f"{name}={rate!r} is not a number of calls a second")
     asked = request or SampleRequest()
     if ignore_unknown:
         asked = asked.known_to(targets)
-    factor = factor_of(targets, asked)
-    making = _SheetMaking(targets, asked, factor, page, prices)
+    making = _SheetMaking(targets, asked, smaller_sample(targets, asked), page, prices)
     try:
         sheet = making.sheet(rates or {}, reads, writes)
     finally:
@@ -166,19 +168,52 @@ def sheet_of(
     return sheet
 
 
-def factor_of(targets: Sequence[Any], asked: SampleRequest) -> int:
-    """How many times smaller the sample is: so that it is quick, and its smallest entities still have some items."""
-    factor = max(1, max(asked.items.values(), default=0) // _LARGEST)
-    data = SampleData(targets, asked.divided(factor))
+class SmallerSample(NamedTuple):
+    """How a sample is made smaller than what is asked for: fewer items of every entity, by a factor.
+
+    Of a few parents with many children in all, the children become fewer, and the parents stay: `kept` has their names.
+    """
+
+    factor: int
+    kept: frozenset[str] = frozenset()
+
+    def of(self, asked: SampleRequest, times: int = 1) -> SampleRequest:
+        """What the sample is asked for; that of a sample which is so many times smaller still."""
+        smaller = asked.divided(self.factor * times)
+        items = {name: count for name, count in asked.items.items() if name in self.kept}
+        roots = asked.roots if self.kept - asked.items.keys() else smaller.roots
+        return replace(smaller, items={**smaller.items, **items}, roots=roots)
+
+
+def smaller_sample(targets: Sequence[Any], asked: SampleRequest) -> SmallerSample:
+    """A sample that is quick to measure, and of which the smallest entities still have some items."""
+    smaller = SmallerSample(max(1, max(asked.items.values(), default=0) // _LARGEST))
+    data = SampleData(targets, smaller.of(asked))
     roots = [each.name for each in data.of.values() if each.owner is None]
     numbers = [asked.items.get(name, asked.roots) for name in roots]
     enough = min((number for number in numbers if number), default=0) // _SMALLEST
-    while (data.count > _SAMPLED and 2 * factor <= enough) or data.count > _LARGEST:
-        factor *= 2
-        data = SampleData(targets, asked.divided(factor))
+    smaller = smaller._replace(kept=_kept(data, asked, smaller.factor))
+    data = SampleData(targets, smaller.of(asked))
+    while (data.count > _SAMPLED and 2 * smaller.factor <= enough) or data.count > _LARGEST:
+        factor = 2 * smaller.factor
+        smaller = SmallerSample(factor, _kept(data, asked, factor))
+        data = SampleData(targets, smaller.of(asked))
         if factor > _LARGEST * max(numbers, default=1):
             break  # entities whose number does not follow from that of others
-    return factor
+    return smaller
+
+
+def _kept(data: SampleData, asked: SampleRequest, factor: int) -> frozenset[str]:
+    """The roots that have so many children in all that each of them can have a fraction."""
+    kept = set()
+    for sample in data.of.values():
+        root = sample
+        while root.owner is not None:
+            root = root.owner
+        number = asked.items.get(root.name, asked.roots)
+        if root is not sample and asked.items.get(sample.name, 0) >= factor * number:
+            kept.add(root.name)
+    return frozenset(kept)
 
 
 def _names(rows: Sequence[SheetRow]) -> str:
@@ -192,18 +227,18 @@ class _SheetMaking:
         self,
         targets: Sequence[Any],
         asked: SampleRequest,
-        factor: int,
+        smaller: SmallerSample,
         page: int,
         prices: Prices,
     ) -> None:
         self._asked = asked
-        self._factor = factor
+        self._factor = smaller.factor
         self._page = page
         self._prices = prices
-        self._whole = MeasuredSample(SampleData(targets, asked.divided(factor)))
+        self._whole = MeasuredSample(SampleData(targets, smaller.of(asked)))
         self._half: MeasuredSample | None = None
-        if factor > 1:
-            self._half = MeasuredSample(SampleData(targets, asked.divided(2 * factor)))
+        if smaller.factor > 1:
+            self._half = MeasuredSample(SampleData(targets, smaller.of(asked, times=2)))
 
     def close(self) -> None:
         self._whole.close()
@@ -213,7 +248,7 @@ class _SheetMaking:
     # Growth
 
     def _growth(self, whole: float, half: float) -> float:
-        """How many times larger a figure is at the size that is asked for: it is constant, or in proportion, or between."""
+        """How many times larger a figure is at the size that is asked for: it is constant, or in proportion."""
         if self._half is None or not whole or not half:
             return 1.0
         power = min(max(math.log2(whole / half), 0.0), 1.0)
@@ -261,10 +296,10 @@ class _SheetMaking:
     ) -> Iterator[tuple[SheetRow, Mapping[str | None, PartitionLoad]]]:
         for sample in self._whole.data.of.values():
             for row, measure in self._reads_of(sample):
-                yield self._with_rate(row, measure, rates.get(row.name, reads))
+                yield self._with_rate(row, measure, sample.schema, rates.get(row.name, reads))
         for table in self._whole.data.tables:
-            for row, measure in self._families_of(table):
-                yield self._with_rate(row, measure, rates.get(row.name, reads))
+            for row, measure, schema in self._families_of(table):
+                yield self._with_rate(row, measure, schema, rates.get(row.name, reads))
         for sample in self._whole.data.of.values():
             for row, written in self._writes_of(sample):
                 yield self._written(row, sample, written, rates.get(row.name, writes))
@@ -294,7 +329,7 @@ class _SheetMaking:
                 )
                 yield row, measure
 
-    def _families_of(self, table: Table) -> Iterator[tuple[SheetRow, ReadMeasure]]:
+    def _families_of(self, table: Table) -> Iterator[tuple[SheetRow, ReadMeasure, EntitySchema]]:
         for name, collection in table.collections.items():
             pattern = collection.parent
             schema, index = pattern.schema, pattern.key.index
@@ -316,7 +351,7 @@ class _SheetMaking:
                 "children in order",
             )
             growth = self._collection_growth(schema, index)
-            yield row, self._whole.query(schema, index, query_of, self._page, growth)
+            yield row, self._whole.query(schema, index, query_of, self._page, growth), schema
 
     def _writes_of(self, sample: EntitySample) -> Iterator[tuple[SheetRow, WriteMeasure]]:
         schema = sample.schema
@@ -352,11 +387,11 @@ class _SheetMaking:
     # Rates, costs and hot keys
 
     def _with_rate(
-        self, row: SheetRow, measure: ReadMeasure, rate: float
+        self, row: SheetRow, measure: ReadMeasure, schema: EntitySchema, rate: float
     ) -> tuple[SheetRow, Mapping[str | None, PartitionLoad]]:
         """A read with its calls a second: spread over the collections, or by their owner's popularity."""
         units = measure.units * rate
-        load = PartitionLoad(reads=units * self._share_of_reads(row, measure))
+        load = PartitionLoad(reads=units * self._share_of_reads(row, measure, schema))
         made = replace(
             row,
             items=measure.items,
@@ -368,8 +403,7 @@ class _SheetMaking:
         )
         return made, {self._space(row.table, row.index): load}
 
-    def _share_of_reads(self, row: SheetRow, measure: ReadMeasure) -> float:
-        schema = self._schema(row.name)
+    def _share_of_reads(self, row: SheetRow, measure: ReadMeasure, schema: EntitySchema) -> float:
         known = measure.collections
         half = 0 if self._half is None else len(self._half.groups_with(schema, row.index))
         count = max(round(known * self._growth(known, half)), 1)
@@ -384,10 +418,6 @@ class _SheetMaking:
             if each.name in self._asked.popularity:
                 return self._asked.popularity[each.name]
         return 0.0
-
-    def _schema(self, name: str) -> EntitySchema:
-        entity = name.partition(".")[0]
-        return next(each.schema for each in self._whole.data.of.values() if each.name == entity)
 
     def _written(
         self, row: SheetRow, sample: EntitySample, measure: WriteMeasure, rate: float

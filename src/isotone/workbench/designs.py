@@ -18,7 +18,7 @@ from isotone.advisor.lint import LintFinding, Settings, lint
 from isotone.design import DesignDiagram, SampleData, SheetRequest, diagram_of
 from isotone.design.diagram_svg import Hues
 from isotone.design.plan import tables_of
-from isotone.design.sheet import PatternSheet, factor_of
+from isotone.design.sheet import PatternSheet, smaller_sample
 from isotone.design.sheet_text import COLUMNS, cells_of, csv_of, markdown_of, summary_of
 from isotone.errors import IsotoneError, UsageError
 from isotone.model import Entity, Store, Table
@@ -150,8 +150,8 @@ def _sizes(part: DesignPart, asked: SheetRequest) -> Answer:
     """The sizes that can be typed, with what is asked for now; and why there can be no sample."""
     try:
         sample = asked.sample.known_to(part.targets)
-        factor = factor_of(part.targets, sample)
-        entities = list(SampleData(part.targets, sample.divided(factor)).of.values())
+        smaller = smaller_sample(part.targets, sample).of(sample)
+        entities = list(SampleData(part.targets, smaller).of.values())
     except UsageError as error:
         return {"entities": [], "unsampled": str(error), "asked": _asked(asked)}
     return {

@@ -87,25 +87,28 @@ function Findings({ findings }: { findings: Finding[] }) {
   return (
     <section>
       <h2>Lint</h2>
-      {!findings.length && <p class="quiet">Nothing found in the keys, indexes and fields.</p>}
-      <ul class="findings">
-        {findings.map((each, place) => (
-          <li key={place} class={`finding ${each.level}`}>
-            <h3><code>{each.code}</code> {each.reason}</h3>
-            {each.place.file ? (
-              <p class="source-line"><small>{each.place.file}:{each.place.line}</small> <code>{each.text}</code></p>
-            ) : (
-              <p class="source-line"><code>{each.place.name}</code></p>
-            )}
-            <dl>
-              <dt>cost</dt>
-              <dd>{each.cost}</dd>
-              <dt>fix</dt>
-              <dd>{each.fix}</dd>
-            </dl>
-          </li>
-        ))}
-      </ul>
+      {!findings.length ? (
+        <p class="quiet">Nothing found in the keys, indexes and fields.</p>
+      ) : (
+        <ul class="findings">
+          {findings.map((each, place) => (
+            <li key={place} class={`finding ${each.level}`}>
+              <h3><code>{each.code}</code> {each.reason}</h3>
+              {each.place.file ? (
+                <p class="source-line"><small>{each.place.file}:{each.place.line}</small> <code>{each.text}</code></p>
+              ) : (
+                <p class="source-line"><code>{each.place.name}</code></p>
+              )}
+              <dl>
+                <dt>cost</dt>
+                <dd>{each.cost}</dd>
+                <dt>fix</dt>
+                <dd>{each.fix}</dd>
+              </dl>
+            </li>
+          ))}
+        </ul>
+      )}
     </section>
   );
 }
