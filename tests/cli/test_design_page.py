@@ -169,9 +169,11 @@ def test_what_a_module_prints_and_how_it_ends_is_no_answer(
 def test_there_must_be_a_module(site: Path, isotone: Run) -> None:
     with pytest.raises(UsageError, match="there is no module 'shopp' in "), live("shopp"):
         pass
-    done = isotone("design", "shopp", "--no-open")
+    done = isotone("design", "shop.py", "--no-open")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("isotone: there is no module 'shopp' in ")
+    assert done.err.startswith("isotone: there is no module 'shop.py' in ")
+    assert done.err.endswith("; write shop\n")
+    assert "'' is not the name of a module" in isotone("design", ":Order", "--no-open").err
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")

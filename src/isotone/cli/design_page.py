@@ -252,9 +252,8 @@ class VersionProcess:
             is_over = self._is_retired and not self._asked
         take(message.body)
         if is_over:
-            threading.Thread(
-                target=self.stop, daemon=True
-            ).start()  # which waits for this thread's end of input
+            # In another thread, because it waits for the process, which may write to this one.
+            threading.Thread(target=self.stop, daemon=True).start()
 
     def _lose(self) -> None:
         """Answer what is asked with an error."""

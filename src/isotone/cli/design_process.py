@@ -179,9 +179,12 @@ def _fault_report(
     error: BaseException, module: DesignedModule, files: dict[str, FileState | None]
 ) -> LoadReport:
     """The error, with the last line of the user's code on the way to it."""
-    name = module.text.partition(":")[0]
-    if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
-        return LoadReport(files, LoadFault(f"there is no module {name!r} in {Path.cwd()}"), True)
+    name, colon, names = module.text.partition(":")
+    if _is_missing(error, name):
+        try:
+            modules.load(name, colon + names)
+        except UsageError as missing:  # which says what to write instead
+            return LoadReport(files, LoadFault(str(missing)), True)
     if isinstance(error, SyntaxError) and error.filename:
         place = error.filename, error.lineno or 0
         text = f"{type(error).__name__}: {error.msg}"
@@ -194,6 +197,14 @@ def _fault_report(
     if broken and broken not in files:
         files = {**files, broken: state_of(broken)}
     return LoadReport(files, _at(*place, text))
+
+
+def _is_missing(error: BaseException, name: str) -> bool:
+    """Whether there is no module of a name, or can be none."""
+    if not all(name.split(".")):
+        return True
+    is_absent = isinstance(error, ModuleNotFoundError)
+    return is_absent and f"{name}.".startswith(f"{getattr(error, 'name', '')}.")
 
 
 def _frames(trace: TracebackType | None) -> list[tuple[str, int]]:
