@@ -100,12 +100,21 @@ ALLOWED = {
     "design": FLOOR | {"advisor", "backends", "codec", "model", "prices", "tables"},
     # The pages of the server, for any backend; the server itself knows no page.
     "workbench": FLOOR
-    | {"advisor", "backends", "inference", "model", "moving", "server", "tables"},
+    | {"advisor", "backends", "design", "inference", "model", "moving", "server", "tables"},
     # Tools for coding assistants: what the workbench, lint, simulation and design answer, within budgets.
     "mcp": FLOOR | {"advisor", "backends", "design", "model", "schema", "tables", "workbench"},
     # Sample data and a tour through it: written with the library, shown in the workbench.
     "demo": FLOOR
-    | {"advisor", "backends", "isotone", "model", "structures", "tables", "workbench"},
+    | {
+        "advisor",
+        "backends",
+        "design",
+        "isotone",
+        "model",
+        "structures",
+        "tables",
+        "workbench",
+    },
     "testing": FLOOR | {"backends", "client", "isotone", "tables"},
     # The command line shows how a statement runs, which is decided by its keys, not by who answers.
     "cli": FLOOR

@@ -1,4 +1,4 @@
-"""`isotone design` and `isotone apply`: the sheet of a module, and the plan that changes live tables."""
+"""`isotone design` and `isotone apply`: sheet and diagram of a module, and the plan that changes live tables."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from tests.cli.conftest import Run
@@ -36,7 +37,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def test_the_sheet_of_a_module(site: str, isotone: Run) -> None:
-    done = isotone("design", site, "--items", "Customer=50", "--rate", "Order.put=10")
+    done = isotone(
+        "design", site, "--sheet", "text", "--items", "Customer=50", "--rate", "Order.put=10"
+    )
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
     assert lines[0].split()[:3] == ["pattern", "key", "order"]
@@ -78,10 +81,24 @@ def test_its_forms_and_prices(site: str, isotone: Run) -> None:
     ],
 )
 def test_a_wrong_option_is_one_line(site: str, isotone: Run, words: list[str], error: str) -> None:
-    code, out, err = isotone("design", site, *words)
+    code, out, err = isotone("design", site, "--sheet", "text", *words)
     assert (code, out) == (2, "")
     assert error in err
     assert err.count("\n") == 1
+
+
+def test_the_diagram_is_a_file(site: str, isotone: Run) -> None:
+    done = isotone("design", site, "--diagram", "shop.svg")
+    assert done == (0, "", "")
+    root = ElementTree.parse("shop.svg").getroot()
+    shown = {"".join(each.itertext()) for each in root.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"Customer", "Order", "ORDER#{number}", "2 entities share it"} <= shown
+    drawn = Path("shop.svg").read_text()
+    assert isotone("design", f"{site}:Order", "--diagram", "shop.svg", "--sheet", "csv").code == 0
+    assert Path("shop.svg").read_text() != drawn  # a picture that it drew is replaced
+    Path("notes.svg").write_text("mine")
+    refused = isotone("design", site, "--diagram", "notes.svg")
+    assert (refused.code, Path("notes.svg").read_text()) == (2, "mine")
 
 
 CHANGED = (

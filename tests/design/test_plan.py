@@ -353,6 +353,15 @@ def test_a_target_that_is_no_table(database: Any) -> None:
         plan_of(isotone.connect(database), nothing)
 
 
+@pytest.mark.parametrize("units", [0, -5.0, float("nan")])
+def test_a_pace_that_moves_nothing(database: Any, units: float) -> None:
+    with (
+        isotone.connect(database) as store,
+        pytest.raises(UsageError, match="units a second would move nothing"),
+    ):
+        plan_of(store, desk, units_per_second=units)
+
+
 def test_a_step_names_itself() -> None:
     assert (
         str(PlanStep("add index", "desk", "GSI1", "it does not exist")) == "add index GSI1 (desk)"

@@ -275,6 +275,20 @@ def test_more_items_grow_only_what_grows() -> None:
     assert table.cost == pytest.approx(US_EAST_1.storage(table.size))
 
 
+@pytest.mark.parametrize("customers", [None, 40, 10_000])
+def test_many_children_in_all_are_those_of_all_parents(customers: int | None) -> None:
+    orders = 4_000_000
+    items = {"Order": orders} if customers is None else {"Order": orders, "Customer": customers}
+    sheet = sheet_of(shop, request=SampleRequest(items=items), rates={"Order.put": 100})
+    parents = customers or 100
+    assert sheet.entities["Order"] == orders
+    assert sheet.entities["Customer"] == parents
+    assert sheet.row("Order.primary").in_collection == pytest.approx(orders / parents, rel=0.15)
+    assert sheet.row("Order.open").in_collection == pytest.approx(orders / 3, rel=0.15)
+    get = sheet.row("Customer.get")
+    assert get.hottest.reads == pytest.approx(get.units / parents, rel=0.15)
+
+
 def test_a_sheet_needs_no_options() -> None:
     for tables in ([logs], [days], [Customer]):
         assert sheet_of(*tables).rows
@@ -297,6 +311,9 @@ def test_the_forms_of_a_sheet(sheet: PatternSheet) -> None:
     ("options", "error"),
     [
         ({"rates": {"Order.by_stauts": 3}}, "there is no pattern 'Order.by_stauts'; there are"),
+        ({"rates": {"Order.put": -5}}, "Order.put=-5 is not a number of calls a second"),
+        ({"reads": float("nan")}, "reads=nan is not a number of calls a second"),
+        ({"writes": float("inf")}, "writes=inf is not a number of calls a second"),
         ({"page": 0}, "page=0 is not a number of items; give 1 to 1000"),
         ({"request": SampleRequest(items={"Nobody": 1})}, "there is no entity 'Nobody'"),
     ],

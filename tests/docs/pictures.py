@@ -27,6 +27,7 @@ from unittest import mock
 from tests.docs.pages import PAGES, ROOT, Block, Page
 
 import isotone
+import isotone.design  # some pages draw diagrams
 from isotone.codec import ids
 
 FOLDER = ROOT / "docs" / "pictures"

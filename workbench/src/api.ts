@@ -53,6 +53,8 @@ export interface Session {
   writable: boolean;
   version: string;
   models: string[];
+  /** The models whose design is shown; `live`: their module is followed while it is edited. */
+  design: { name: string; live: boolean } | null;
   /** The name of the file of saved queries; null if the browser keeps them. */
   queries: string | null;
   /** The name of the workload that can be simulated. */

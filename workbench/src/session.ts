@@ -84,6 +84,13 @@ function legendOf({ entities }: NonNullable<Model["model"]>): Pick<Legend, "enti
   return { entities: entities.map((each) => each.name), components: components.map((each) => each.name) };
 }
 
+/** A new version of a module has other entities. */
+export function forgetModels(): void {
+  asked.clear();
+  models.set({});
+  modelFailures.set({});
+}
+
 /** Another table may get the name of one that is gone. */
 function forgetModel(table: string): void {
   asked.delete(table);

@@ -1,6 +1,6 @@
 /** Light or dark: the system's choice, unless the user made one. */
 
-import { remembered } from "./store";
+import { remembered, Store } from "./store";
 
 export type Theme = "system" | "light" | "dark";
 
@@ -10,13 +10,16 @@ export const theme = remembered<Theme>("theme", "system", (value) =>
 
 const system = matchMedia("(prefers-color-scheme: dark)");
 
+/** What is shown: for pictures that are not made of the page's colours. */
+export const dark = new Store(false);
+
 function apply(): void {
-  const dark = theme.value === "dark" || (theme.value === "system" && system.matches);
-  document.documentElement.dataset["theme"] = dark ? "dark" : "light";
+  dark.set(theme.value === "dark" || (theme.value === "system" && system.matches));
+  document.documentElement.dataset["theme"] = dark.value ? "dark" : "light";
 }
 
 export function isDark(): boolean {
-  return document.documentElement.dataset["theme"] === "dark";
+  return dark.value;
 }
 
 export function toggleTheme(): void {

@@ -24,9 +24,9 @@ from isotone.advisor.drawn_collections import (
 )
 from isotone.text_table import cell, printable, width
 
-_CHARACTER: Final = 7.83  # pixels of a column at 13 px
-_SMALL: Final = 6.7  # at 12 px
-_BOLD: Final = 7.2  # at 11 px, bold
+CHARACTER: Final = 7.83  # pixels of a column at 13 px
+SMALL: Final = 6.7  # at 12 px
+BOLD: Final = 7.2  # at 11 px, bold
 _ROW: Final = 28
 _HEAD: Final = 62  # title and names of the key attributes
 _MARGIN: Final = 20
@@ -36,9 +36,9 @@ _BETWEEN: Final = 8  # between collections
 _WIDEST_KEY: Final = 52
 _WIDEST_DETAILS: Final = 56
 _SIDE_BY_SIDE: Final = 1180  # the width in pixels up to which views are placed side by side
-_HUES: Final = 6
+HUES: Final = 6
 
-_STYLE: Final = """
+STYLE: Final = """
 .isotone-drawing{--ink:#1f2328;--soft:#6e7781;--line:#d0d7de;--paper:#ffffff;--group:#f6f8fa;--band:#0969da;
 --c0:#0550ae;--c1:#953800;--c2:#8250df;--c3:#116329;--c4:#a40e26;--c5:#6f5200;
 --k0:#57606a;--k1:#0a7b83;--k2:#bf3989;--k3:#5a4fcf;--k4:#7a6a00;--k5:#2c7a4b;
@@ -69,9 +69,19 @@ font-family:ui-sans-serif,system-ui,-apple-system,"Segoe UI",Helvetica,Arial,san
 """.replace("\n", "")
 
 
-def drawn_svg(views: tuple[DrawnView, ...], title: str) -> str:
-    """The views side by side, or one below the other if they are wide."""
-    fields, kinds = fields_of(views), kinds_of(views)
+def drawn_svg(
+    views: tuple[DrawnView, ...],
+    title: str,
+    *,
+    fields: dict[str, int] | None = None,
+    kinds: dict[str, int] | None = None,
+) -> str:
+    """The views side by side, or one below the other if they are wide.
+
+    `fields` and `kinds` are the numbers of colours that another drawing gives to components of keys and to entities.
+    """
+    fields = _numbered(fields_of(views), fields)
+    kinds = _numbered(kinds_of(views), kinds)
     panels = [_Panel(view, fields, kinds) for view in views]
     beside = sum(panel.width + _MARGIN for panel in panels) + _MARGIN <= _SIDE_BY_SIDE
     x = y = _MARGIN
@@ -87,29 +97,36 @@ def drawn_svg(views: tuple[DrawnView, ...], title: str) -> str:
     name = title or ", ".join(view.title for view in views) or "Item collections"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="isotone-drawing" role="img" '
-        f'aria-label="{_attribute(name)}" width="{whole}" height="{tall}" viewBox="0 0 {whole} {tall}">'
-        f"<title>{_text(name)}</title><desc>{_text(_description(views))}</desc>"
-        f"<style>{_STYLE}</style>"
+        f'aria-label="{xml_attribute(name)}" width="{whole}" height="{tall}" viewBox="0 0 {whole} {tall}">'
+        f"<title>{xml_text(name)}</title><desc>{xml_text(_description(views))}</desc>"
+        f"<style>{STYLE}</style>"
         f'<rect class="paper" width="{whole}" height="{tall}" rx="10"/>'
         f"{''.join(drawn)}{legend}</svg>\n"
     )
 
 
+def _numbered(names: dict[str, int], known: dict[str, int] | None) -> dict[str, int]:
+    """The numbers that are known, and others for further names."""
+    if known is None:
+        return names
+    return {name: known.get(name, len(known) + number) for name, number in names.items()}
+
+
 def legend_width(fields: dict[str, int]) -> float:
     """The pixels of the legend, with its margin."""
-    return _MARGIN + sum(36 + width(name) * _SMALL for name in fields)
+    return _MARGIN + sum(36 + width(name) * SMALL for name in fields)
 
 
 def _legend(fields: dict[str, int], x: float, y: float) -> str:
     """The components of the keys, each in its colour."""
     drawn = []
     for name, number in fields.items():
-        hue = number % _HUES
+        hue = number % HUES
         drawn.append(
             f'<rect class="f{hue}" x="{x:g}" y="{y:g}" width="9" height="9" rx="2"/>'
-            f'<text class="soft" x="{x + 14:g}" y="{y + 9:g}">{_text(name)}</text>'
+            f'<text class="soft" x="{x + 14:g}" y="{y + 9:g}">{xml_text(name)}</text>'
         )
-        x = round(x + 36 + width(name) * _SMALL, 1)
+        x = round(x + 36 + width(name) * SMALL, 1)
     return "".join(drawn)
 
 
@@ -124,16 +141,16 @@ class _Panel:
         items = [row for row in rows if isinstance(row, DrawnItem)]
         partitions = [view.partition_name, *(text_of(each.partition) for each in view.collections)]
         self._has_filter = any(item.state == "dropped" for item in items)
-        self._partition = _columns(partitions) * _CHARACTER + 2 * _PAD
+        self._partition = _columns(partitions) * CHARACTER + 2 * _PAD
         sorts = [view.sort_name, *(text_of(item.sort) for item in items)]
-        self._sort = _columns(sorts) * _CHARACTER + _PAD
+        self._sort = _columns(sorts) * CHARACTER + _PAD
         kind = max((width(item.kind) for item in items), default=0)
-        self._kind = kind * _BOLD + 32 if kind else 0
+        self._kind = kind * BOLD + 32 if kind else 0
         details = max((width(_details(item)) for item in items), default=0)
-        self._details = min(details, _WIDEST_DETAILS) * _SMALL + (_PAD if details else 0)
+        self._details = min(details, _WIDEST_DETAILS) * SMALL + (_PAD if details else 0)
         inner = self._sort + self._kind + self._details
-        gaps = [width(gap_text(row)) * _SMALL + 30 for row in rows if isinstance(row, Gap)]
-        titles = width(view.title) * 10 + width(view.subtitle) * _SMALL + 24
+        gaps = [width(gap_text(row)) * SMALL + 30 for row in rows if isinstance(row, Gap)]
+        titles = width(view.title) * 10 + width(view.subtitle) * SMALL + 24
         body = self._partition + _GUTTER + max([inner, *gaps]) + _PAD
         self.width = round(max(body, titles))
         shown = sum(_ROW * len(each.rows) + _PAD + _BETWEEN for each in view.collections)
@@ -142,12 +159,12 @@ class _Panel:
     def draw(self) -> Iterator[str]:
         view = self._view
         yield (
-            f'<text class="title" x="0" y="18">{_text(view.title)}'
-            f'<tspan class="soft" dx="10">{_text(view.subtitle)}</tspan></text>'
+            f'<text class="title" x="0" y="18">{xml_text(view.title)}'
+            f'<tspan class="soft" dx="10">{xml_text(view.subtitle)}</tspan></text>'
         )
         x = self._partition + _GUTTER
-        yield f'<text class="name" x="{_PAD}" y="48">{_text(view.partition_name)}</text>'
-        yield f'<text class="name" x="{x:g}" y="48">{_text(view.sort_name)}</text>'
+        yield f'<text class="name" x="{_PAD}" y="48">{xml_text(view.partition_name)}</text>'
+        yield f'<text class="name" x="{x:g}" y="48">{xml_text(view.sort_name)}</text>'
         y: float = _HEAD
         for collection in view.collections:
             yield from self._collection(collection, y)
@@ -207,29 +224,29 @@ class _Panel:
         yield self._key(item.sort, x, middle + 4.5, self._sort)
         x = round(x + self._sort, 1)
         if item.kind:
-            wide = round(width(item.kind) * _BOLD + 16, 1)
-            hue = self._kinds[item.kind] % _HUES
+            wide = round(width(item.kind) * BOLD + 16, 1)
+            hue = self._kinds[item.kind] % HUES
             yield f'<rect class="badge k{hue}" x="{x:g}" y="{middle - 9:g}" width="{wide:g}" height="18" rx="9"/>'
             yield (
                 f'<text class="kind k{hue}" x="{x + wide / 2:g}" y="{middle + 4:g}" '
-                f'text-anchor="middle">{_text(item.kind)}</text>'
+                f'text-anchor="middle">{xml_text(item.kind)}</text>'
             )
         x = round(x + self._kind, 1)
         if item.attributes:
             details = cell(_details(item), _WIDEST_DETAILS)
-            yield f'<text class="soft" x="{x:g}" y="{middle + 4:g}">{_text(details)}</text>'
+            yield f'<text class="soft" x="{x:g}" y="{middle + 4:g}">{xml_text(details)}</text>'
         yield "</g>"
 
     def _key(self, parts: KeyParts, x: float, y: float, space: float) -> str:
         spans = "".join(
-            f'<tspan class="{self._hue(part.field)}">{_text(part.text)}</tspan>'
+            f'<tspan class="{self._hue(part.field)}">{xml_text(part.text)}</tspan>'
             for part in shortened(parts, _WIDEST_KEY)
         )
         return f'<text class="key" x="{x:g}" y="{y:g}">{spans}</text>'
 
     def _hue(self, field: str) -> str:
         number = self._fields.get(field)
-        return "literal" if number is None else f"f{number % _HUES}"
+        return "literal" if number is None else f"f{number % HUES}"
 
 
 def _columns(texts: Sequence[str]) -> int:
@@ -256,9 +273,9 @@ def _description(views: tuple[DrawnView, ...]) -> str:
     return " ".join(printable(each) for each in sentences)
 
 
-def _text(text: str) -> str:
+def xml_text(text: str) -> str:
     return escape(printable(text))  # XML has no control characters
 
 
-def _attribute(text: str) -> str:
+def xml_attribute(text: str) -> str:
     return escape(printable(text), {'"': "&quot;"})

@@ -24,6 +24,17 @@ _INDEX_KEY: Final = re.compile(r"(?i)[gl]si|pk$|sk$")
 _LITERAL: Final = re.compile(r"[A-Z_]*[A-Z][A-Z_]*")
 
 
+def key_form(slot: Any) -> KeyParts:
+    """A key attribute of an entity as it is stored, with the names of its fields: `ORDER#{number}`."""
+    names = [component.field.name for component in slot.components]
+    template = getattr(slot, "template", None)
+    literals: Sequence[str] = ("",) * (len(names) + 1) if template is None else template.literals
+    parts = [DrawnKeyPart(literals[0])]
+    for name, literal in zip(names, literals[1:], strict=True):
+        parts += [DrawnKeyPart(f"{{{name}}}", name), DrawnKeyPart(literal)]
+    return tuple(part for part in parts if part.text)
+
+
 def readable(value: AttributeValue) -> str:
     """A value as a person writes it: texts without quotes."""
     return str(value["S"]) if "S" in value else value_text(value)

@@ -1,19 +1,23 @@
-"""`isotone design`: the sheet of a model's access patterns, with their cost, or what would change in live tables."""
+"""`isotone design`: the live page of a model's design; or its diagram, its sheet, or what would change in live tables."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 from typing import Final
 
 from isotone.cli import modules
 from isotone.cli.database import ADDRESSES
-from isotone.cli.program import Command
+from isotone.cli.program import Command, naming
 from isotone.cli.seeding import add_sample_arguments, request_of
-from isotone.design import plan_of, sheet_of
+from isotone.cli.workbench import PagesAlone, address_of, open_page, port
+from isotone.design import SheetRequest, diagram_of, plan_of
 from isotone.design.sheet import DEFAULT_PAGE
+from isotone.design.sheet_request import amount
 from isotone.design.sheet_text import FORMATS
 from isotone.errors import UsageError
+from isotone.output_paths import text_output, write_text
 from isotone.prices import US_EAST_1, Prices
 
 _PLANS: Final = ("text", "json")
@@ -27,9 +31,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--sheet",
         choices=FORMATS,
-        default="text",
-        help="the form of what is printed (default text)",
+        help="print the sheet of access patterns, and serve no page",
     )
+    add("--diagram", metavar="FILE", help="draw the diagram into an SVG file, and serve no page")
     against = "print what would change in the tables there instead; isotone apply changes it"
     add("--against", metavar="ADDRESS", help=f"{against}; {ADDRESSES}")
     add_plan_arguments(parser)
@@ -43,18 +47,18 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--page", metavar="N", type=int, default=DEFAULT_PAGE, help=page)
     add("--prices", metavar="FILE", help="a TOML file with the prices of your region")
     add_sample_arguments(parser)
+    any_port = "the port of the page, 0 for any free one (default 0)"
+    add("--port", type=port, default=0, help=any_port)
+    add("--no-open", action="store_true", help="do not open the browser")
 
 
 def _calls(text: str) -> float:
-    factors = {"k": 10**3, "M": 10**6}
-    digits, factor = (text[:-1], factors[text[-1]]) if text[-1:] in factors else (text, 1)
     try:
-        value = float(digits.replace("_", "")) * factor
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of calls a second, such as 50")
-    return value
+        return amount(text)
+    except UsageError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of calls a second, such as 50"
+        ) from None
 
 
 def _rate(text: str) -> tuple[str, float]:
@@ -74,7 +78,7 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _plan(arguments: argparse.Namespace, prices: Prices) -> int:
     """Print the plan; 1 if there is something to change."""
-    if arguments.sheet not in _PLANS:
+    if arguments.sheet not in (None, *_PLANS):
         raise UsageError(f"a plan is printed as text or json, not as {arguments.sheet}")
     targets = modules.targets(arguments.module)
     with modules.connect_store(arguments.against, arguments.table_prefix) as store:
@@ -87,25 +91,60 @@ def _run(arguments: argparse.Namespace) -> int:
     prices = Prices.from_file(arguments.prices) if arguments.prices else US_EAST_1
     if arguments.against is not None:
         return _plan(arguments, prices)
-    targets = modules.targets(arguments.module)
-    sheet = sheet_of(
-        *targets,
-        request=request_of(arguments),
+    asked = SheetRequest(
+        sample=request_of(arguments),
         rates=dict(arguments.rate),
         reads=arguments.reads,
         writes=arguments.writes,
         page=arguments.page,
         prices=prices,
     )
-    print(FORMATS[arguments.sheet](sheet))
+    if arguments.diagram is not None:
+        _draw(arguments)
+    if arguments.sheet is not None:
+        print(FORMATS[arguments.sheet](asked.sheet(*modules.targets(arguments.module))))
+    if arguments.diagram is None and arguments.sheet is None:
+        _serve(arguments, asked)
     return 0
+
+
+def _draw(arguments: argparse.Namespace) -> None:
+    """Write the diagram into a file."""
+    target = text_output("--diagram", arguments.diagram, b"<svg ")
+    assert target is not None
+    diagram = diagram_of(*modules.targets(arguments.module))
+    with naming(target.path):
+        write_text(target, diagram.svg())
+
+
+def _serve(arguments: argparse.Namespace, asked: SheetRequest) -> None:
+    """Serve the page until Ctrl-C."""
+    from isotone.cli.design_page import LiveDesign, print_fault
+    from isotone.cli.design_process import DesignedModule
+    from isotone.server import check_options, serve
+
+    check_options(port=arguments.port)
+    live = LiveDesign(DesignedModule(arguments.module, asked), print_fault)
+
+    def ready(url: str) -> None:
+        address = f"{address_of(url)}#/design"
+        print(f"the design of {arguments.module} is at {address}", flush=True)
+        if not arguments.no_open:
+            open_page(address)
+
+    with contextlib.closing(live):
+        live.start()
+        serve(PagesAlone(), port=arguments.port, ready=ready, pages=live)
 
 
 DEFINITIONS: Final = {
     "design": Command(
         """\
-Print the sheet of a model's access patterns: each with its key, index and order, the items and units of one call, the cost
-of a month, and the units a second of its most used key; HOT beside more than a partition serves.
+Show the design of a model in the browser: a diagram of its tables, keys and indexes, the sheet of its access patterns,
+its collections with sample data, and what lint finds. When the module is saved, the page follows. Ctrl-C stops it.
+
+The sheet has each pattern with its key, index and order, the items and units of one call, the cost of a month, and the
+units a second of its most used key; HOT beside more than a partition serves. --sheet prints it instead.
 
 MODULE declares the entities, MODULE:NAME,NAME names some of its tables and entities. A sample of the model is made and
 measured in memory; --items, --per and --popularity say how large the tables are, as for isotone seed.
@@ -114,9 +153,10 @@ With --against, print the plan that makes the tables there as the model declares
 add, indexes to drop, and kinds of items to rewrite, with what it costs and how long it takes. Nothing is written. Exits with 0
 if there is nothing to do, with 1 if there is, and with 2 for every failure.""",
         examples="""
-isotone design shop                                                    100 of each parent, one call a second
-isotone design shop --items Customer=1M --per Customer:Order=3..40
-isotone design shop --rate Order.by_status=50 --rate Order.put=10 --reads 0 --writes 0
+isotone design shop                                                    the page, while you edit shop.py
+isotone design shop --items Customer=1M --per Customer:Order=3..40     the page, with these sizes
+isotone design shop --diagram shop.svg                                 the diagram
+isotone design shop --sheet text --rate Order.put=10 --reads 0         the sheet
 isotone design shop --sheet csv > patterns.csv
 isotone design shop --sheet markdown --prices eu-central-1.toml
 isotone design shop --against dynamodb://eu-west-1                     what would change there

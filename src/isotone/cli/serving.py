@@ -514,6 +514,7 @@ def _demo(arguments: argparse.Namespace) -> int:
                 tables=samples.tables(),
                 tour=Tour(database).calls,
                 workload=workload,
+                design=samples.design(),
             )
 
         def ready(url: str) -> None:

@@ -22,6 +22,7 @@ from isotone.advisor.simulation.report_text import ASSUMPTIONS
 from isotone.cli import modules
 from isotone.cli.program import INTERRUPTED, Command, print_error
 from isotone.cli.progress import add_progress_argument, progress_output
+from isotone.design.sheet_request import amount
 from isotone.errors import UsageError
 from isotone.output_paths import check_outputs
 from isotone.prices import US_EAST_1, Prices
@@ -70,14 +71,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def number(text: str) -> int:
     """A number of an argument: `2500`, `250_000`, `10k` or `10M`."""
-    factors = {"k": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
-    digits, factor = (text[:-1], factors[text[-1]]) if text[-1:] in factors else (text, 1)
     try:
-        return round(float(digits.replace("_", "").replace(",", "")) * factor)
-    except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a number; write 2500, 10k or 10M"
-        ) from None
+        return round(amount(text))
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _shard(text: str) -> tuple[str, int]:

@@ -150,7 +150,7 @@ def _run(arguments: argparse.Namespace) -> int:
             if not arguments.no_open:
                 open_page(address)
 
-        serve(_PagesAlone(), port=arguments.port, ready=ready, pages=pages)
+        serve(PagesAlone(), port=arguments.port, ready=ready, pages=pages)
     return 0
 
 
@@ -166,7 +166,7 @@ def open_page(address: str) -> None:
         webbrowser.open(address)
 
 
-class _PagesAlone:
+class PagesAlone:
     """A service for a server that has pages, but no database."""
 
     def send(self, operation: str, body: bytes, region: str = "") -> bytes:

@@ -10,6 +10,7 @@ from isotone import ManualClock, Store, Table, connect
 from isotone.backends.interface import Backend
 from isotone.demo import filtering, github, sorting, structured
 from isotone.tables.description import table_names
+from isotone.workbench.designs import DesignPart, DesignSource
 
 _BEGIN: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)
 
@@ -26,6 +27,13 @@ SAMPLES: Final[Sequence[tuple[Table, Fill]]] = (
 def tables() -> list[Table]:
     """The tables of all chapters: their entities name what the workbench shows."""
     return [table for table, _ in SAMPLES]
+
+
+def design() -> DesignSource:
+    """The designs of the tables, each by itself, those with the most entities first."""
+    modelled = sorted(tables(), key=lambda table: -len(table.entities))
+    parts = {table.name: DesignPart((table,)) for table in modelled}
+    return DesignSource("the sample tables", parts)
 
 
 def load(backend: Backend) -> None:

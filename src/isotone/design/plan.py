@@ -167,6 +167,10 @@ def plan_of(
     >>> print(plan_of(isotone.connect(":memory:"), Order.__schema__.table).steps[0])
     create table (shop)
     """
+    if units_per_second is not None and not units_per_second > 0:
+        raise UsageError(
+            f"{units_per_second!r} units a second would move nothing; give a number above 0"
+        )
     planning = _Planning(sample, min(units_per_second or PACE, PACE), prices, store.clock.now())
     return store.run(planning.plan(tables_of(targets), store.capabilities))
 
@@ -338,7 +342,7 @@ class _Planning:
             "rewrite",
             schema.table.name,
             schema.entity.__name__,
-            "; ".join([*reasons, *counted][:_REASONS]),
+            _shortened([*reasons, *counted]),
             round(len(different) * times),
         )
         reads = read_units(round(contents.item_bytes * contents.count), True)
@@ -349,6 +353,12 @@ class _Planning:
         cost = self._prices.on_demand(reads=reads, writes=writes)
         seconds = (reads + writes) / self._pace
         return replace(step, reads=reads, writes=writes, cost=cost, seconds=seconds)
+
+
+def _shortened(reasons: Sequence[str]) -> str:
+    """The first reasons, and how many there are besides."""
+    more = len(reasons) - _REASONS
+    return "; ".join(reasons[:_REASONS]) + (f"; and {more} more" if more > 0 else "")
 
 
 _ORDER: Final = get_args(StepKind)

@@ -161,7 +161,7 @@ def _shared_partitions(schema: EntitySchema, other: EntitySchema) -> Iterator[di
         return
     for own in schema.keys.values():
         for theirs in other.keys.values():
-            if own.index == theirs.index and own.components and _is_same(own, theirs):
+            if own.index == theirs.index and own.components and has_same_partitions(own, theirs):
                 yield {
                     mine.field.name: its.field.name
                     for slot, their in zip(own.partition, theirs.partition, strict=True)
@@ -169,8 +169,8 @@ def _shared_partitions(schema: EntitySchema, other: EntitySchema) -> Iterator[di
                 }
 
 
-def _is_same(own: Any, theirs: Any) -> bool:
-    """Whether two keys have the same partitions: the same literals around values of the same form."""
+def has_same_partitions(own: Any, theirs: Any) -> bool:
+    """Whether two keys name the same item collections: the same literals around values of the same form."""
     return all(
         getattr(one, "template", None) == getattr(another, "template", None)
         and len(one.components) == len(another.components)

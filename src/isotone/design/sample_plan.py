@@ -64,6 +64,12 @@ class Several(NamedTuple):
         skew = float(found[3] or 1.0) if is_skewed else 0.0
         return cls(int(found[1]), int(found[2] or found[1]), skew)
 
+    @property
+    def text(self) -> str:
+        """The text that `of` reads."""
+        numbers = str(self.low) if self.low == self.high else f"{self.low}..{self.high}"
+        return f"{numbers},zipf={self.skew:g}" if self.skew else numbers
+
     def of_parent(self, number: int, chance: Chance) -> int:
         """The number of children of one parent; parents in a row have evenly spread numbers, so few tell the average."""
         if not self.skew:
@@ -89,6 +95,16 @@ class SampleRequest:
     seed: int = 0
     until: datetime = UNTIL
     faker: str | None = None
+
+    def known_to(self, targets: Sequence[Table | type[Entity]]) -> SampleRequest:
+        """What is asked of the entities that there are, without what is asked of others."""
+        names = {schema.entity.__name__ for schema in _schemas_of(targets)}
+        return replace(
+            self,
+            items={name: count for name, count in self.items.items() if name in names},
+            per={pair: each for pair, each in self.per.items() if {*pair} <= {*names, ""}},
+            popularity={name: each for name, each in self.popularity.items() if name in names},
+        )
 
     def divided(self, by: int) -> SampleRequest:
         """A smaller sample: fewer items, with as many children for each parent."""

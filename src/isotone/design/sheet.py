@@ -13,9 +13,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
+from isotone.advisor.drawn_collections import text_of as text_of_parts
 from isotone.advisor.explain import explain
+from isotone.advisor.key_names import key_form
 from isotone.advisor.simulation.partitions import PartitionLoad
 from isotone.advisor.simulation.workload import Ranks
 from isotone.design.measures import MeasuredSample, ReadMeasure, WriteMeasure, query_of_partition
@@ -136,40 +138,82 @@ def sheet_of(
     writes: float = 1.0,
     page: int = DEFAULT_PAGE,
     prices: Prices = US_EAST_1,
+    ignore_unknown: bool = False,
 ) -> PatternSheet:
     """The sheet of the access patterns of tables or entities.
 
     `request` says how many items there are, as for a sample. `rates` has calls a second by the names of the rows, such
     as `Order.by_status` or `Order.put`; the others have `reads` and `writes` calls. A query reads up to `page` items.
-    Nothing leaves the process. Raises `UsageError` for an unknown name.
+    Nothing leaves the process. Raises `UsageError` for an unknown name, unless `ignore_unknown`.
 
     >>> sheet_of(Order).row("Order.get").units
     0.5
     """
     if type(page) is not int or not 1 <= page <= _GREATEST:
         raise UsageError(f"page={page!r} is not a number of items; give 1 to {_GREATEST}")
+    for name, rate in {"reads": reads, "writes": writes, **(rates or {})}.items():
+        if not 0 <= rate < math.inf:
+            raise UsageError(f"{name}={rate!r} is not a number of calls a second")
     asked = request or SampleRequest()
-    factor = _factor(targets, asked)
-    making = _SheetMaking(targets, asked, factor, page, prices)
+    if ignore_unknown:
+        asked = asked.known_to(targets)
+    making = _SheetMaking(targets, asked, smaller_sample(targets, asked), page, prices)
     try:
-        return making.sheet(dict(rates or {}), reads, writes)
+        sheet = making.sheet(rates or {}, reads, writes)
     finally:
         making.close()
+    unknown = set(rates or {}) - {row.name for row in sheet.rows}
+    if unknown and not ignore_unknown:
+        raise UsageError(f"there is no pattern {min(unknown)!r}; there are {_names(sheet.rows)}")
+    return sheet
 
 
-def _factor(targets: Sequence[Any], asked: SampleRequest) -> int:
-    """How many times smaller the sample is: so that it is quick, and its smallest entities still have some items."""
-    factor = max(1, max(asked.items.values(), default=0) // _LARGEST)
-    data = SampleData(targets, asked.divided(factor))
+class SmallerSample(NamedTuple):
+    """How a sample is made smaller than what is asked for: fewer items of every entity, by a factor.
+
+    Of a few parents with many children in all, the children become fewer, and the parents stay: `kept` has their names.
+    """
+
+    factor: int
+    kept: frozenset[str] = frozenset()
+
+    def of(self, asked: SampleRequest, times: int = 1) -> SampleRequest:
+        """What the sample is asked for; that of a sample which is so many times smaller still."""
+        smaller = asked.divided(self.factor * times)
+        items = {name: count for name, count in asked.items.items() if name in self.kept}
+        roots = asked.roots if self.kept - asked.items.keys() else smaller.roots
+        return replace(smaller, items={**smaller.items, **items}, roots=roots)
+
+
+def smaller_sample(targets: Sequence[Any], asked: SampleRequest) -> SmallerSample:
+    """A sample that is quick to measure, and of which the smallest entities still have some items."""
+    smaller = SmallerSample(max(1, max(asked.items.values(), default=0) // _LARGEST))
+    data = SampleData(targets, smaller.of(asked))
     roots = [each.name for each in data.of.values() if each.owner is None]
     numbers = [asked.items.get(name, asked.roots) for name in roots]
     enough = min((number for number in numbers if number), default=0) // _SMALLEST
-    while (data.count > _SAMPLED and 2 * factor <= enough) or data.count > _LARGEST:
-        factor *= 2
-        data = SampleData(targets, asked.divided(factor))
+    smaller = smaller._replace(kept=_kept(data, asked, smaller.factor))
+    data = SampleData(targets, smaller.of(asked))
+    while (data.count > _SAMPLED and 2 * smaller.factor <= enough) or data.count > _LARGEST:
+        factor = 2 * smaller.factor
+        smaller = SmallerSample(factor, _kept(data, asked, factor))
+        data = SampleData(targets, smaller.of(asked))
         if factor > _LARGEST * max(numbers, default=1):
             break  # entities whose number does not follow from that of others
-    return factor
+    return smaller
+
+
+def _kept(data: SampleData, asked: SampleRequest, factor: int) -> frozenset[str]:
+    """The roots that have so many children in all that each of them can have a fraction."""
+    kept = set()
+    for sample in data.of.values():
+        root = sample
+        while root.owner is not None:
+            root = root.owner
+        number = asked.items.get(root.name, asked.roots)
+        if root is not sample and asked.items.get(sample.name, 0) >= factor * number:
+            kept.add(root.name)
+    return frozenset(kept)
 
 
 def _names(rows: Sequence[SheetRow]) -> str:
@@ -183,18 +227,18 @@ class _SheetMaking:
         self,
         targets: Sequence[Any],
         asked: SampleRequest,
-        factor: int,
+        smaller: SmallerSample,
         page: int,
         prices: Prices,
     ) -> None:
         self._asked = asked
-        self._factor = factor
+        self._factor = smaller.factor
         self._page = page
         self._prices = prices
-        self._whole = MeasuredSample(SampleData(targets, asked.divided(factor)))
+        self._whole = MeasuredSample(SampleData(targets, smaller.of(asked)))
         self._half: MeasuredSample | None = None
-        if factor > 1:
-            self._half = MeasuredSample(SampleData(targets, asked.divided(2 * factor)))
+        if smaller.factor > 1:
+            self._half = MeasuredSample(SampleData(targets, smaller.of(asked, times=2)))
 
     def close(self) -> None:
         self._whole.close()
@@ -204,7 +248,7 @@ class _SheetMaking:
     # Growth
 
     def _growth(self, whole: float, half: float) -> float:
-        """How many times larger a figure is at the size that is asked for: it is constant, or in proportion, or between."""
+        """How many times larger a figure is at the size that is asked for: it is constant, or in proportion."""
         if self._half is None or not whole or not half:
             return 1.0
         power = min(max(math.log2(whole / half), 0.0), 1.0)
@@ -234,7 +278,7 @@ class _SheetMaking:
 
     # Rows
 
-    def sheet(self, rates: dict[str, float], reads: float, writes: float) -> PatternSheet:
+    def sheet(self, rates: Mapping[str, float], reads: float, writes: float) -> PatternSheet:
         rows = []
         loads: dict[tuple[str, str | None], PartitionLoad] = {}
         for row, by_place in self._rows(rates, reads, writes):
@@ -242,9 +286,6 @@ class _SheetMaking:
             for place, load in by_place.items():
                 key = (row.table, place)
                 loads[key] = loads.get(key, PartitionLoad()) + load
-        unknown = rates.keys() - {row.name for row in rows}
-        if unknown:
-            raise UsageError(f"there is no pattern {min(unknown)!r}; there are {_names(rows)}")
         places = tuple(self._places(loads))
         return PatternSheet(
             tuple(rows), places, self._entities, self._prices, self._page, self._factor
@@ -255,10 +296,10 @@ class _SheetMaking:
     ) -> Iterator[tuple[SheetRow, Mapping[str | None, PartitionLoad]]]:
         for sample in self._whole.data.of.values():
             for row, measure in self._reads_of(sample):
-                yield self._with_rate(row, measure, rates.get(row.name, reads))
+                yield self._with_rate(row, measure, sample.schema, rates.get(row.name, reads))
         for table in self._whole.data.tables:
-            for row, measure in self._families_of(table):
-                yield self._with_rate(row, measure, rates.get(row.name, reads))
+            for row, measure, schema in self._families_of(table):
+                yield self._with_rate(row, measure, schema, rates.get(row.name, reads))
         for sample in self._whole.data.of.values():
             for row, written in self._writes_of(sample):
                 yield self._written(row, sample, written, rates.get(row.name, writes))
@@ -288,7 +329,7 @@ class _SheetMaking:
                 )
                 yield row, measure
 
-    def _families_of(self, table: Table) -> Iterator[tuple[SheetRow, ReadMeasure]]:
+    def _families_of(self, table: Table) -> Iterator[tuple[SheetRow, ReadMeasure, EntitySchema]]:
         for name, collection in table.collections.items():
             pattern = collection.parent
             schema, index = pattern.schema, pattern.key.index
@@ -310,7 +351,7 @@ class _SheetMaking:
                 "children in order",
             )
             growth = self._collection_growth(schema, index)
-            yield row, self._whole.query(schema, index, query_of, self._page, growth)
+            yield row, self._whole.query(schema, index, query_of, self._page, growth), schema
 
     def _writes_of(self, sample: EntitySample) -> Iterator[tuple[SheetRow, WriteMeasure]]:
         schema = sample.schema
@@ -346,11 +387,11 @@ class _SheetMaking:
     # Rates, costs and hot keys
 
     def _with_rate(
-        self, row: SheetRow, measure: ReadMeasure, rate: float
+        self, row: SheetRow, measure: ReadMeasure, schema: EntitySchema, rate: float
     ) -> tuple[SheetRow, Mapping[str | None, PartitionLoad]]:
         """A read with its calls a second: spread over the collections, or by their owner's popularity."""
         units = measure.units * rate
-        load = PartitionLoad(reads=units * self._share_of_reads(row, measure))
+        load = PartitionLoad(reads=units * self._share_of_reads(row, measure, schema))
         made = replace(
             row,
             items=measure.items,
@@ -362,8 +403,7 @@ class _SheetMaking:
         )
         return made, {self._space(row.table, row.index): load}
 
-    def _share_of_reads(self, row: SheetRow, measure: ReadMeasure) -> float:
-        schema = self._schema(row.name)
+    def _share_of_reads(self, row: SheetRow, measure: ReadMeasure, schema: EntitySchema) -> float:
         known = measure.collections
         half = 0 if self._half is None else len(self._half.groups_with(schema, row.index))
         count = max(round(known * self._growth(known, half)), 1)
@@ -378,10 +418,6 @@ class _SheetMaking:
             if each.name in self._asked.popularity:
                 return self._asked.popularity[each.name]
         return 0.0
-
-    def _schema(self, name: str) -> EntitySchema:
-        entity = name.partition(".")[0]
-        return next(each.schema for each in self._whole.data.of.values() if each.name == entity)
 
     def _written(
         self, row: SheetRow, sample: EntitySample, measure: WriteMeasure, rate: float
@@ -462,12 +498,4 @@ def _shown(key: Any, *, is_family: bool = False) -> str:
 
 
 def _form(slot: Any) -> str:
-    """A key as it is stored, with the names of its fields: `CUSTOMER#{customer_id}`."""
-    template = getattr(slot, "template", None)
-    names = [f"{{{part.field.name}}}" for part in slot.components]
-    if template is None:
-        return "".join(names)
-    literals: Sequence[str] = template.literals
-    return literals[0] + "".join(
-        name + literal for name, literal in zip(names, literals[1:], strict=True)
-    )
+    return text_of_parts(key_form(slot))

@@ -15,7 +15,7 @@ from isotone.text_table import aligned
 if TYPE_CHECKING:
     from isotone.design.sheet import PatternSheet, SheetPlace, SheetRow
 
-_COLUMNS: Final = (
+COLUMNS: Final = (
     "pattern",
     "key",
     "order",
@@ -27,22 +27,27 @@ _COLUMNS: Final = (
     "cost a month",
     "hottest key",
 )
-_RIGHT: Final = frozenset({4, 5, 6, 7, 8, 9})
+"""The columns of a sheet that people read."""
+NUMBERS: Final = frozenset({4, 5, 6, 7, 8, 9})
+"""The columns that are aligned at the right."""
+
+
+_LEAST: Final = 0.0001  # a smaller number is as good as none
 
 
 def text_of(sheet: PatternSheet) -> str:
     """The sheet as a table for a terminal, with what is hot below."""
-    rows = [_cells(row, sheet) for row in sheet.rows]
-    lines = [aligned(_COLUMNS, rows, right=_RIGHT), "", *_summary(sheet)]
+    rows = [cells_of(row) for row in sheet.rows]
+    lines = [aligned(COLUMNS, rows, right=NUMBERS), "", *summary_of(sheet)]
     return "\n".join(lines)
 
 
 def markdown_of(sheet: PatternSheet) -> str:
     """The sheet as a table of Markdown, with what is hot below."""
-    rule = ["---:" if at in _RIGHT else "---" for at in range(len(_COLUMNS))]
-    rows = [_COLUMNS, rule, *(_cells(row, sheet) for row in sheet.rows)]
+    rule = ["---:" if at in NUMBERS else "---" for at in range(len(COLUMNS))]
+    rows = [COLUMNS, rule, *(cells_of(row) for row in sheet.rows)]
     lines = ["| " + " | ".join(_escaped(cell) for cell in row) + " |" for row in rows]
-    return "\n".join([*lines, "", *(f"- {line}" for line in _summary(sheet) if line)])
+    return "\n".join([*lines, "", *(f"- {line}" for line in summary_of(sheet))])
 
 
 def csv_of(sheet: PatternSheet) -> str:
@@ -116,7 +121,8 @@ def _without_load(members: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if name != "hottest"}
 
 
-def _cells(row: SheetRow, sheet: PatternSheet) -> list[str]:
+def cells_of(row: SheetRow) -> list[str]:
+    """A row as it is read: numbers with the digits that count."""
     return [
         row.name,
         row.key if row.operation in ("get", "query") else "",
@@ -143,19 +149,29 @@ def _hottest(row: SheetRow | SheetPlace) -> str:
 
 def _number(value: float) -> str:
     """A number with two or three digits that count."""
+    if 0 < value < _LEAST:
+        return f"<{_LEAST}"
     if value >= 100 or value == int(value):
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2g}"
 
 
-def _summary(sheet: PatternSheet) -> list[str]:
+def _bytes(size: float) -> str:
+    for power, unit in ((12, "TB"), (9, "GB"), (6, "MB"), (3, "kB")):
+        if size >= 10**power:
+            return f"{size / 10**power:,.3g} {unit}"
+    return f"{size:,.0f} bytes"
+
+
+def summary_of(sheet: PatternSheet) -> list[str]:
+    """What is below the table: items, storage, the cost of a month, and what is hot."""
     prices = sheet.prices
     counts = ", ".join(f"{_number(count)} {name}" for name, count in sheet.entities.items())
     stored = sum(place.cost for place in sheet.places)
     size = sum(place.size for place in sheet.places)
     lines = [
         f"items: {counts}",
-        f"storage: {size / 1e9:,.3g} GB in tables and indexes, {stored:,.2f} {prices.currency} a month",
+        f"storage: {_bytes(size)} in tables and indexes, {stored:,.2f} {prices.currency} a month",
         f"in all: {sheet.cost:,.2f} {prices.currency} a month on demand in {prices.region}, at the prices of {prices.as_of}",
     ]
     if sheet.factor > 1:

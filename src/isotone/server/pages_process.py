@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Coroutine
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from isotone.server import process_control as orders
 from isotone.server.dispatcher import FrontService
 from isotone.server.pages import PageHandler, PageRequest, Pages, response_of
-from isotone.server.process_channel import Channel, Link, Outcome
+from isotone.server.process_channel import Channel, OnOutcome, Outcome
 from isotone.server.process_control import Order
 from isotone.server.process_messages import Request
 from isotone.server.response import BROKEN, PlainResponse
@@ -62,10 +62,7 @@ class PagesProcess:
         self._run(self._answer(channel, request))
 
     async def _answer(self, channel: Channel, request: Request) -> None:
-        page_request = _page_request(request.body)
-        handler = self._pages(page_request)
-        page = BROKEN if handler is None else await response_of(page_request, handler)
-        channel.answer(request.number, _encode(page))
+        channel.answer(request.number, await answered(self._pages, request.body))
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
@@ -73,7 +70,20 @@ class PagesProcess:
         task.add_done_callback(self._running.discard)
 
 
-def forwarded(pages: Pages, link: Link) -> Pages:
+async def answered(pages: Pages, body: bytes) -> bytes:
+    """The response to a forwarded request for a page, as bytes."""
+    request = _page_request(body)
+    handler = pages(request)
+    return _encode(BROKEN if handler is None else await response_of(request, handler))
+
+
+class AsksProcess(Protocol):
+    """A connection to another process; `take` is called on the running event loop with what comes of a request."""
+
+    def ask(self, operation: str, body: bytes, region: str, take: OnOutcome) -> None: ...
+
+
+def forwarded(pages: Pages, link: AsksProcess) -> Pages:
     """The same pages for a front: it decides which requests are for a page, and sends those to the other process."""
 
     async def answer(request: PageRequest) -> PlainResponse:

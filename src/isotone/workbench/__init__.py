@@ -24,6 +24,7 @@
         comparison        what differs, in order, in a file of its own
         restoring         writes, each on the condition that nobody else has written
     saved_queries the saved queries of a team, in a file
+    designs       diagrams, sheets and collections of models
     simulations   what a workload does at its real size
     code          a request as code: Isotone, boto3, JavaScript, command line
 

@@ -21,6 +21,7 @@ from isotone.model import Store, connect
 from isotone.tables.threads import in_thread
 from isotone.workbench import code, patterns, stream_tail, structures, tables
 from isotone.workbench.access import WriteAccess, is_write
+from isotone.workbench.designs import Designs
 from isotone.workbench.editing import Editing
 from isotone.workbench.recognition import (
     SAMPLE,
@@ -54,6 +55,7 @@ class WorkbenchCalls:
         self._sample = SAMPLE_ELSEWHERE if source.remote else SAMPLE
         self._recognition = Recognition(self._connected, source.tables, sample=self._sample)
         self._inferring: dict[str, asyncio.Future[Any]] = {}
+        designs = Designs(source.design, self._connected)
         self._names: dict[str, Call] = {
             "session": self.session,
             "unlock": self.unlock,
@@ -72,6 +74,8 @@ class WorkbenchCalls:
             "structure": self.structure,
             "server_page": self.server_page,
             "simulation": Simulations(source.workload).simulation,
+            "design": designs.design,
+            "design_sheet": designs.sheet,
             **Editing(source.backend, source.tables, self._access).calls,
             **SavedQueries(source.queries).calls,
             **Transfers(source, self._access, self._recognition.forget).calls,
@@ -82,6 +86,7 @@ class WorkbenchCalls:
                 self._recognition.forget,
             ).calls,
             **source.tour,
+            **source.calls,
         }
 
     def by_name(self, name: str) -> Call:
@@ -98,6 +103,7 @@ class WorkbenchCalls:
     async def session(self, given: Mapping[str, Any]) -> Answer:
         """The connected engine, and whether writes are unlocked."""
         engine = await in_thread(lambda: self._connected().capabilities.engine)
+        design = self._source.design
         return {
             "target": self._source.target,
             "engine": engine,
@@ -107,6 +113,7 @@ class WorkbenchCalls:
             "version": version("isotone"),
             "tour": bool(self._source.tour),
             "workload": None if self._source.workload is None else self._source.workload.name,
+            "design": None if design is None else {"name": design.name, "live": design.is_live},
             "models": [table.name for table in self._source.tables],
             "queries": None if self._source.queries is None else self._source.queries.name,
         }

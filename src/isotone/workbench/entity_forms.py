@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from isotone.advisor.key_names import key_form
 from isotone.errors import InvalidEntity, IsotoneError, UsageError
 from isotone.model import (
     FINDING_KINDS,
@@ -301,17 +302,7 @@ def _key(schema: EntitySchema, key: Any, known: Mapping[str, Any], written: Item
 
 def form_of(slot: Any) -> list[list[str | None]]:
     """The parts of a key attribute: literals, and the names of components."""
-    template = getattr(slot, "template", None)
-    if template is None:
-        return [[f"{{{slot.field.name}}}", slot.field.name]]
-    parts: list[list[str | None]] = []
-    for place, literal in enumerate(template.literals):
-        if literal:
-            parts.append([literal, None])
-        if place < len(slot.components):
-            name = slot.components[place].field.name
-            parts.append([f"{{{name}}}", name])
-    return parts
+    return [[part.text, part.field or None] for part in key_form(slot)]
 
 
 def _outline(slot: Any, known: Mapping[str, Any]) -> list[list[str | None]]:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from isotone.advisor.simulation import Workload
     from isotone.model import Table
     from isotone.workbench.calls import WorkbenchCalls
+    from isotone.workbench.designs import DesignSource
 
 PATH: Final = "/workbench/"
 HEADER: Final = "x-isotone-workbench"
@@ -76,7 +77,8 @@ class Workbench:
     then code that is copied connects to it. `tour` has the calls of a guided tour,
     with which the page then begins. `workload` is simulated when the page asks for it. `snapshots` is the folder of its
     snapshots, by default one beside a file, or in the user's folder for data. `queries` is the file of its saved
-    queries; without it, the browser keeps them.
+    queries; without it, the browser keeps them. `design` has the models whose designs are shown. `calls` are further
+    calls of the page.
     """
 
     def __init__(
@@ -89,9 +91,11 @@ class Workbench:
         remote: bool = False,
         is_endpoint: bool = True,
         tour: Mapping[str, Call] | None = None,
+        calls: Mapping[str, Call] | None = None,
         workload: Workload | None = None,
         snapshots: str | PathLike[str] | None = None,
         queries: str | PathLike[str] | None = None,
+        design: DesignSource | None = None,
     ) -> None:
         self._source = Source(
             backend,
@@ -101,9 +105,11 @@ class Workbench:
             writable,
             is_endpoint,
             tour or {},
+            calls or {},
             workload,
             None if snapshots is None else Path(snapshots).absolute(),
             None if queries is None else Path(queries).absolute(),
+            design,
         )
         self._files: dict[str, Path] = {}
         self._loading: asyncio.Future[WorkbenchCalls] | None = None

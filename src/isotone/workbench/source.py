@@ -1,4 +1,4 @@
-"""`Source`: the engine that a workbench shows, and its settings: name, writable or not, model, tour, workload, snapshots."""
+"""`Source`: the engine that a workbench shows, and its settings: name, writable or not, model, tour, workload, design."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from isotone.backends.interface import Backend
 if TYPE_CHECKING:
     from isotone.advisor.simulation import Workload
     from isotone.model import Table
+    from isotone.workbench.designs import DesignSource
 
 
 Call = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
@@ -20,9 +21,11 @@ Call = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 class Source(NamedTuple):
     """An engine. `tables` are those of a loaded model; `remote` engines may charge, and may be shared.
 
-    `is_endpoint`: the page's server also has the engine's API. `tour` has the calls of a guided tour, if there is one.
+    `is_endpoint`: the page's server also has the engine's API. `tour` has the calls of a guided tour, if there is one,
+    `calls` further calls.
     `workload` is the workload that the page simulates. `snapshots` is the folder of its snapshots, if not the default;
-    `queries` the file of its saved queries, if they are not kept in the browser.
+    `queries` the file of its saved queries, if they are not kept in the browser. `design` has the models whose designs
+    are shown.
     """
 
     backend: Backend
@@ -32,6 +35,8 @@ class Source(NamedTuple):
     writable: bool
     is_endpoint: bool
     tour: Mapping[str, Call]
+    calls: Mapping[str, Call]
     workload: Workload | None
     snapshots: Path | None = None
     queries: Path | None = None
+    design: DesignSource | None = None

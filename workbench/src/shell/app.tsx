@@ -5,9 +5,11 @@ import { useEffect, useState } from "preact/hooks";
 import { isDescribed } from "../api";
 import { failure, loadModel, refreshTable, refreshTables, session, tables } from "../session";
 import { go, href, route } from "../router";
+import { useRepeated } from "../repeated";
 import { keyName, useShortcuts } from "../shortcuts";
 import { remembered, useStore } from "../store";
 import { toggleTheme } from "../theme";
+import { follow, followed, type Fault } from "../design/design_calls";
 import { Help } from "./help";
 import { Failure, Notices, undoLast } from "./messages";
 import { nearest, NotFound } from "./not_found";
@@ -15,6 +17,8 @@ import { Palette } from "./palette";
 import { TABLE_VIEWS, topViews } from "./pages";
 import { Sidebar } from "./sidebar";
 import { Welcome } from "./welcome";
+
+const AGAIN = 200; // milliseconds between two questions for a new version of a module
 
 export const sidebarOpen = remembered<boolean>("sidebar", true, (value) => typeof value === "boolean");
 
@@ -42,13 +46,24 @@ export function App() {
   const view = TABLE_VIEWS.find((each) => each.name === (path[2] ?? "items")) ?? null;
   const top = topViews(found).find((each) => each.name === path[0]);
   const name = listed?.name;
+  const { version, fault } = useStore(followed);
+
+  const isLive = found?.design?.live === true;
+  useRepeated(
+    AGAIN,
+    async (signal) => {
+      if (isLive) await follow(signal).catch(() => undefined); // `reachable` has it
+      return isLive && !signal.aborted;
+    },
+    [isLive],
+  );
 
   useEffect(() => {
     setDrawer(false);
     if (!name) return;
     loadModel(name);
     void refreshTable(name);
-  }, [name, path[2]]);
+  }, [name, path[2], version]);
 
   useEffect(() => {
     document.title = name ? `${name} · Isotone` : (top?.title ?? "Isotone workbench");
@@ -58,6 +73,7 @@ export function App() {
   useEffect(() => {
     if (path.length || !found) return;
     if (found.tour) go(["tour"]);
+    else if (found.design?.live) go(["design"]);
     else if (all?.length) go(["t", all[0]!.name, "items"]);
   }, [path.length, all, found]);
 
@@ -114,8 +130,9 @@ export function App() {
               <Failure error={problem} onRetry={() => void refreshTables().then(() => (name ? refreshTable(name) : undefined))} />
             </div>
           )}
+          {fault && <FaultOfModule fault={fault} hasGood={Boolean(all?.length)} />}
           {table && view ? (
-            <view.component key={table.name} table={table} />
+            <view.component key={`${table.name} ${version}`} table={table} />
           ) : name && !view ? (
             <NoTableView table={name} view={path[2] ?? ""} />
           ) : name ? (
@@ -134,6 +151,18 @@ export function App() {
       {overlay === "palette" && <Palette onClose={close} />}
       {overlay === "help" && <Help onClose={close} />}
       <Notices />
+    </div>
+  );
+}
+
+/** What is wrong with the module that is being edited; the last good version stays below. */
+function FaultOfModule({ fault, hasGood }: { fault: Fault; hasGood: boolean }) {
+  return (
+    <div class="fault" role="alert">
+      <strong>{fault.file ? `${fault.file}:${fault.line}` : "The module"}</strong>
+      <p>{fault.message}</p>
+      {fault.text && <code>{fault.text}</code>}
+      {hasGood && <p class="stays">The page shows the last version without an error.</p>}
     </div>
   );
 }

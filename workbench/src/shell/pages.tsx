@@ -3,6 +3,7 @@
 import type { ComponentType } from "preact";
 
 import type { Session, TableInfo } from "../api";
+import { DesignPage } from "../design/design_page";
 import { MetricsPage } from "../metrics/metrics_page";
 import { SimulationPage } from "../simulation/simulation_page";
 import { QueriesPage } from "../queries/queries_page";
@@ -48,6 +49,7 @@ export interface TopView {
 /** Views without a table: `#/NAME`. */
 export const TOP_VIEWS: TopView[] = [
   { name: "tour", title: "Tour", component: TourPage, isThere: (session) => session.tour },
+  { name: "design", title: "Design", component: DesignPage, isThere: (session) => session.design !== null },
   { name: "structures", title: "Structures", component: StructuresPage },
   { name: "snapshots", title: "Snapshots", component: SnapshotsPage },
   { name: "simulation", title: "Simulation", component: SimulationPage },
