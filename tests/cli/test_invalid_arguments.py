@@ -74,6 +74,7 @@ GOOD = {
     "model": ["d.db", "Orders"],
     "schema": ["d.db"],
     "shell": ["d.db"],
+    "new": ["new.py", "--from", "missing"],
     "lint": ["d.db"],
     "verify": ["missing:Order", "d.db"],
     "rewrite": ["missing:Order", "d.db"],

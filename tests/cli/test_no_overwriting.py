@@ -103,6 +103,7 @@ WRITTEN: Final = {
     ("export", "target"): "export shop.db Orders {} --format jsonl --force",
     ("export", "state"): "export shop.db Orders out.jsonl --state {}",
     ("copy", "state"): "copy shop.db new.db --state {}",
+    ("new", "file"): "new {} --from patterns.txt --table shop --force",
     ("model", "output"): "model shop.db Orders --output {}",
     ("schema", "output"): "schema shop.db --format terraform --force --output {}",
     ("explain", "html"): "explain shop.db Orders customer=ann --html {}",

@@ -45,6 +45,7 @@ ONLY_PARSED = {
     "worker",
     "import",
     "mcp",
+    "new",
     "workbench",
 }
 

@@ -95,6 +95,7 @@ COMMANDS: Final = {
     ),
     "top": CommandEntry("top", "show the most expensive queries of a server"),
     "call": CommandEntry("items", "send any request of the DynamoDB API", opens=True),
+    "new": CommandEntry("beginning", "write a module to begin with, from access patterns"),
     "model": CommandEntry(
         "modelling", "write the Python module that models a table", opens=True, failure=2
     ),

@@ -106,7 +106,7 @@ def _names(entity: EntityPlan, sample: Sample, taken: set[str], title: str) -> E
     for index in entity.indexes:
         own = field_name(index.shape.name, (), "index")
         plain = own.removesuffix("_index")
-        title = own if plain == own and own not in used else f"by_{plain}"
+        title = index.title or (own if plain == own and own not in used else f"by_{plain}")
         keys[index.shape.name] = field_name(title, used, "index")
         used.add(keys[index.shape.name])
     return EntityNames(name, fields, keys)
@@ -277,7 +277,7 @@ def _in_order(entity: EntityPlan, sample: Sample) -> list[FieldPlan]:
 def _about(entity: EntityPlan, names: EntityNames, sample: Sample) -> list[str]:
     count = len(entity.items)
     keys = [f"{part.name} {_shown(entity, part.name, names)}" for part in sample.table.key.parts]
-    paragraphs = [f"{pluralized(count, 'item')}: {', '.join(keys)}."]
+    paragraphs = [entity.about or f"{pluralized(count, 'item')}: {', '.join(keys)}."]
     paragraphs += [f"{note[:1].upper()}{note[1:]}." for note in entity.notes]
     return [*paragraphs, "\n".join(_patterns(entity, names, sample))]
 

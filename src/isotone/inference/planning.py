@@ -49,17 +49,21 @@ class FieldPlan:
 
 @dataclass
 class IndexPlan:
-    """An index that items of an entity are in, and the condition that selects them."""
+    """An index that items of an entity are in, and the condition that selects them.
+
+    `title` is what its access pattern is called, if not after the index.
+    """
 
     shape: IndexDescription
     present: int
     condition: tuple[str, tuple[AttributeValue, ...]] | None = None
     note: str = ""
+    title: str = ""
 
 
 @dataclass
 class EntityPlan:
-    """An entity: its items, fields and keys."""
+    """An entity: its items, fields and keys. `about` begins its docstring, if not the number of items."""
 
     group: Group
     items: list[Item]
@@ -69,6 +73,7 @@ class EntityPlan:
     definitions: list[str]
     left_out: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    about: str = ""
 
     @property
     def tag(self) -> str | None:
