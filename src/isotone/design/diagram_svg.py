@@ -96,7 +96,9 @@ class Hues:
 
     def __init__(self, table: DiagramTable) -> None:
         # The first colour is grey.
-        self.entities = {each.name: at for at, each in enumerate(table.entities, start=1)}
+        self.entities: dict[str, int] = {
+            each.name: at for at, each in enumerate(table.entities, start=1)
+        }
         self.fields: dict[str, int] = {}
         for place in table.places:
             for collection in place.collections:

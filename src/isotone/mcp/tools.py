@@ -97,6 +97,7 @@ class AssistantTools:
                 writable=source.writable,
                 is_endpoint=False,
                 tour={},
+                calls={},
                 workload=None,
             )
         )
