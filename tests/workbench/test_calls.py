@@ -226,6 +226,31 @@ def test_copied_code_imports_what_is_public(target):
                 assert node.attr in {*isotone.__all__, "open"}
 
 
+@pytest.mark.parametrize(
+    ("target", "place"),
+    [
+        ("http://10.0.0.1:8000?engine=alternator", "http://10.0.0.1:8000"),
+        ("alternator://10.0.0.1,10.0.0.2:8000", "http://10.0.0.1:8000"),
+        ("alternator+https://node1:8043,node2?datacenter=dc1", "https://node1:8043"),
+        ("dynamodb://eu-west-1", "eu-west-1"),
+        ("dynamodb://eu-west-1?profile=dev", "eu-west-1"),
+        ("shop.db", "isotone serve shop.db"),
+        ("azure-table://shop", None),
+    ],
+)
+def test_copied_code_goes_where_the_page_is(target, place):
+    """Never to Amazon's default region, unless the address says so."""
+    texts = {
+        each["name"]: each["text"]
+        for each in snippets("PutItem", {"TableName": "t", "Item": {}}, target)
+    }
+    assert target in texts["Isotone"]
+    others = [text for name, text in texts.items() if name in ("JavaScript", "AWS CLI")]
+    assert bool(others) == (place is not None)
+    assert all(place in text and "?" not in text for text in others)
+    assert place is None or target == "shop.db" or place in texts["boto3"]
+
+
 def test_code_of_a_pattern_runs(page, database):
     model = page.call("model", {"table": "GitHub"})["model"]
     (entity,) = [each for each in model["entities"] if each["name"] == "Fork"]

@@ -17,9 +17,10 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+from isotone.backends.engines import without_engine
 from isotone.errors import UsageError
 
 _ACTION = re.compile("[A-Za-z]+")
@@ -33,17 +34,44 @@ def snippets(action: str, request: Mapping[str, Any], target: str) -> list[dict[
     """The request in each language, with the code that connects to the target."""
     if not _ACTION.fullmatch(action):
         raise UsageError(f"{action!r} is not the name of an action")
-    return [
-        {"name": "Isotone", "language": "python", "text": isotone_program(action, request, target)},
-        {"name": "boto3", "language": "python", "text": _boto3(action, request, target)},
-        {"name": "JavaScript", "language": "js", "text": _javascript(action, request, target)},
-        {"name": "AWS CLI", "language": "sh", "text": _aws_cli(action, request, target)},
-        {"name": "isotone call", "language": "sh", "text": _command(action, request, target)},
-    ]
+    texts = [("Isotone", "python", isotone_program(action, request, target))]
+    service = _service_of(target)
+    if service is not None:
+        texts += [
+            ("boto3", "python", _boto3(action, request, service)),
+            ("JavaScript", "js", _javascript(action, request, service)),
+            ("AWS CLI", "sh", _aws_cli(action, request, service)),
+        ]
+    texts += [("isotone call", "sh", _command(action, request, target))]
+    return [{"name": name, "language": language, "text": text} for name, language, text in texts]
 
 
-def _is_url(target: str) -> bool:
-    return target.startswith(("http://", "https://"))
+class _Service(NamedTuple):
+    """Where AWS's SDKs find the tables. A file is served first; Python has it without a server."""
+
+    endpoint: str = ""  # none for Amazon's service
+    region: str = "us-east-1"
+    file: str = ""
+
+    def first(self, comment: str) -> str:
+        """What has to be done before, as a comment."""
+        return f"{comment} first: isotone serve {shlex.quote(self.file)}\n" if self.file else ""
+
+
+def _service_of(target: str) -> _Service | None:
+    """The service at an address; None if no SDK can reach it."""
+    address, _ = without_engine(target)
+    scheme, separator, place = address.partition("://")
+    place = place.partition("?")[0].rstrip("/")
+    if not separator:
+        return _Service("http://127.0.0.1:8000", file=target)
+    if scheme == "dynamodb":
+        return _Service(region=place)
+    if scheme.startswith("alternator"):  # any node of the cluster answers
+        first, _, rest = place.partition(",")
+        port = "" if ":" in first or ":" not in rest else f":{rest.rpartition(':')[2]}"
+        return _Service(f"{'https' if scheme.endswith('+https') else 'http'}://{first}{port}")
+    return _Service(address) if scheme in ("http", "https") else None
 
 
 def _python(value: Any, indent: int) -> str:
@@ -84,19 +112,17 @@ def isotone_program(action: str, request: Mapping[str, Any], target: str) -> str
     )
 
 
-def _boto3(action: str, request: Mapping[str, Any], target: str) -> str:
+def _boto3(action: str, request: Mapping[str, Any], service: _Service) -> str:
     method = _CAPITAL.sub("_", action).lower()
-    where = ""
-    if _is_url(target):
+    where = f', region_name="{service.region}"' if service.region else ""
+    if service.endpoint:
         where = (
-            f', endpoint_url={target!r}, region_name="us-east-1",\n'
+            f", endpoint_url={service.endpoint!r}{where},\n"
             '                      aws_access_key_id="any", aws_secret_access_key="any"'
         )
     head = f'import boto3\n\nclient = boto3.client("dynamodb"{where})\n'
-    if not _is_url(target) and "://" not in target:
-        head = (
-            f"import isotone\n\nclient = isotone.open({target!r}).client()  # as boto3's client\n"
-        )
+    if service.file:
+        head = f"import isotone\n\nclient = isotone.open({service.file!r}).client()  # as boto3's client\n"
     arguments = _arguments(_native(request))
     if not _reads_all(action, request):
         return f"{head}response = client.{method}({arguments})\nprint(response)\n"
@@ -123,16 +149,16 @@ def _native(value: Any) -> Any:
     return value
 
 
-def _javascript(action: str, request: Mapping[str, Any], target: str) -> str:
-    where = ""
-    if _is_url(target):
+def _javascript(action: str, request: Mapping[str, Any], service: _Service) -> str:
+    where = f" region: {json.dumps(service.region)} " if service.region else ""
+    if service.endpoint:
         where = (
-            f'\n  endpoint: {json.dumps(target)},\n  region: "us-east-1",\n'
+            f"\n  endpoint: {json.dumps(service.endpoint)},\n  region: {json.dumps(service.region)},\n"
             '  credentials: { accessKeyId: "any", secretAccessKey: "any" },\n'
         )
     reads_all = _reads_all(action, request)
     imported = f"paginate{action}" if reads_all else f"{action}Command"
-    head = (
+    head = service.first("//") + (
         f'import {{ DynamoDBClient, {imported} }} from "@aws-sdk/client-dynamodb"; // in a file that ends in .mjs\n\n'
         f"const client = new DynamoDBClient({{{where}}});\n"
     )
@@ -173,19 +199,20 @@ def _js(value: Any, indent: int = 0) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _aws_cli(action: str, request: Mapping[str, Any], target: str) -> str:
+def _aws_cli(action: str, request: Mapping[str, Any], service: _Service) -> str:
     """The command. Without `--no-paginate` the CLI reads all pages.
 
     Binary values are in Base64, as version 2 of the CLI reads them.
     """
     command = _CAPITAL.sub("-", action).lower()
-    keys = where = ""
-    if _is_url(target):
+    keys = ""
+    where = f" --region {shlex.quote(service.region)}" if service.region else ""
+    if service.endpoint:
         keys = "AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any "
-        where = f" --endpoint-url {shlex.quote(target)} --region us-east-1"
+        where = f" --endpoint-url {shlex.quote(service.endpoint)}{where}"
     text = shlex.quote(json.dumps(request, ensure_ascii=False))
     pages = "" if _reads_all(action, request) else " --no-paginate"
-    return f"{keys}aws dynamodb {command}{where}{pages} \\\n  --cli-input-json {text}\n"
+    return f"{service.first('#')}{keys}aws dynamodb {command}{where}{pages} \\\n  --cli-input-json {text}\n"
 
 
 def _command(action: str, request: Mapping[str, Any], target: str) -> str:
