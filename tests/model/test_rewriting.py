@@ -497,6 +497,20 @@ def test_undoing_restores_unique_values(desk: Any, tmp_path: Path) -> None:
         desk.store.undo(tmp_path / "text")
 
 
+@pytest.mark.parametrize("size", [100, 20_000], ids=["waits in the buffer", "is written at once"])
+def test_a_full_disk_names_the_undo_log(tmp_path: Path, size: int) -> None:
+    limits = pytest.importorskip("resource")
+    before = limits.getrlimit(limits.RLIMIT_FSIZE)
+    key = {"PK": {"S": "a"}}
+    limits.setrlimit(limits.RLIMIT_FSIZE, (10, before[1]))
+    try:
+        with pytest.raises(OSError, match="log") as caught, UndoLog(tmp_path / "log") as log:
+            log.add_and_sync("shop", [(key, None, {**key, "text": {"S": "x" * size}})])
+    finally:
+        limits.setrlimit(limits.RLIMIT_FSIZE, before)
+    assert caught.value.filename == str(tmp_path / "log")
+
+
 def test_an_undo_log_has_one_writer(desk: Any, tmp_path: Path) -> None:
     class Note(Entity, table=Table("notes")):
         number: Attr[int] = field(max=9)
