@@ -72,6 +72,10 @@ class Several(NamedTuple):
 
 
 _PER_PARENT: Final = Several(1, 10)
+_EARLIEST: Final = datetime(
+    1971, 1, 1, tzinfo=UTC
+)  # a sample begins a year earlier; ids count from 1970
+_LATEST: Final = datetime(9900, 1, 1, tzinfo=UTC)  # items expire up to thirty years later
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +93,13 @@ class SampleRequest:
     seed: int = 0
     until: datetime = UNTIL
     faker: str | None = None
+
+    def __post_init__(self) -> None:
+        has_zone = self.until.tzinfo is not None
+        if not has_zone or not _EARLIEST <= self.until <= _LATEST:
+            raise UsageError(
+                f"until={self.until.isoformat()} is not a time with a zone from {_EARLIEST.year} to {_LATEST.year}"
+            )
 
     def divided(self, by: int) -> SampleRequest:
         """A smaller sample: fewer items, with as many children for each parent."""
