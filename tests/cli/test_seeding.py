@@ -180,6 +180,8 @@ def test_a_field_with_another_name_does_not_continue(
     ("words", "error"),
     [
         (["--items", "Custmer=3"], "there is no entity 'Custmer'; there are Customer, Order"),
+        (["--items", "Customer=3", "--items", "Customer=4"], "--items gives Customer twice"),
+        (["--per", "Order=3", "--per", "Order=4"], "--per gives Order twice"),
         (["--items", "Customer"], "'Customer' is not ENTITY=N, such as Customer=1000"),
         (["--items", "Customer=many"], "'many' is not a number; write 2500, 10k or 10M"),
         (["--per", "Order"], "'Order' is not PARENT:CHILD=N..M, such as Customer:Order=3..40"),

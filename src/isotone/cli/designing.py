@@ -9,7 +9,7 @@ from typing import Final
 from isotone.cli import modules
 from isotone.cli.database import ADDRESSES
 from isotone.cli.program import Command
-from isotone.cli.seeding import add_sample_arguments, request_of
+from isotone.cli.seeding import add_sample_arguments, by_name, request_of
 from isotone.design import plan_of, sheet_of
 from isotone.design.sheet import DEFAULT_PAGE
 from isotone.design.sheet_text import FORMATS
@@ -91,7 +91,7 @@ def _run(arguments: argparse.Namespace) -> int:
     sheet = sheet_of(
         *targets,
         request=request_of(arguments),
-        rates=dict(arguments.rate),
+        rates=by_name("--rate", arguments.rate),
         reads=arguments.reads,
         writes=arguments.writes,
         page=arguments.page,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -87,13 +87,24 @@ def add_sample_arguments(parser: argparse.ArgumentParser) -> None:
 def request_of(arguments: argparse.Namespace) -> SampleRequest:
     """What the arguments ask of a sample."""
     return SampleRequest(
-        items=dict(arguments.items),
-        per=dict(arguments.per),
-        popularity=dict(arguments.popularity),
+        items=by_name("--items", arguments.items),
+        per=by_name("--per", arguments.per),
+        popularity=by_name("--popularity", arguments.popularity),
         seed=arguments.seed,
         until=arguments.until,
         faker=arguments.faker,
     )
+
+
+def by_name(option: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
+    """The values of a repeated option by their names; raises `UsageError` for a name that is given twice."""
+    found: dict[Any, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            shown = name if isinstance(name, str) else ":".join(each for each in name[::-1] if each)
+            raise UsageError(f"{option} gives {shown} twice")
+        found[name] = value
+    return found
 
 
 def _pair_of(value_of: Callable[[str], Any]) -> Callable[[str], tuple[str, Any]]:
