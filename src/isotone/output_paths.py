@@ -47,6 +47,9 @@ _LOG_HEADS: Final = (
     b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7",  # a rollback journal
 )
 _LARGEST_MARKED: Final = 1 << 26  # bytes in which a mark is looked for
+_FOLDER_ENDINGS: Final = tuple(
+    f"{separator}{name}" for separator in (os.sep, os.altsep) if separator for name in ("", ".")
+)
 _STREAMS: Final = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
 _WRITABLE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _KINDS: Final = (
@@ -235,7 +238,7 @@ def _is_writable(output: OutputPath) -> bool:
 
 def _check_name(output: OutputPath) -> None:
     path = Path(output.path)
-    if not path.name:
+    if not path.name or os.fspath(output.path).endswith(_FOLDER_ENDINGS):
         raise _refused(output, path, "is a folder, not a regular file")
 
 
