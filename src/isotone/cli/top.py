@@ -35,7 +35,7 @@ _ORDERS: Final[dict[str, Callable[[dict[str, Any]], float]]] = {
 }
 
 
-class _Query(msgspec.Struct):
+class _ShownQuery(msgspec.Struct):
     """The members of a query that are shown."""
 
     action: str
@@ -55,9 +55,9 @@ class _Query(msgspec.Struct):
     p99: float
 
 
-class _Page(msgspec.Struct):
+class _QueriesPage(msgspec.Struct):
     seconds: float
-    queries: list[_Query]
+    queries: list[_ShownQuery]
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -109,7 +109,7 @@ def _read(url: str) -> dict[str, Any]:
     if page["text"] is None:
         raise UsageError(page["reason"])
     try:
-        msgspec.json.decode(page["text"], type=_Page)
+        msgspec.json.decode(page["text"], type=_QueriesPage)
     except msgspec.MsgspecError as error:
         raise UsageError(
             f"{url}/queries is not what this version of Isotone reads: {error}"
