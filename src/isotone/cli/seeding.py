@@ -177,7 +177,12 @@ def _run(arguments: argparse.Namespace) -> int:
         tables = {each.name: _identity(store, each) for each in sample.tables}
         watching = _SeedOutput(state, output, sample, tables, restart=arguments.restart)
         steps = write_sample(
-            store.calls, sample, add=arguments.add, start=watching.done, progress=watching
+            store.calls,
+            sample,
+            add=arguments.add,
+            start=watching.done,
+            is_begun=watching.is_continued,
+            progress=watching,
         )
         try:
             done = replace(store.run(steps), tables=tuple(made))
@@ -219,10 +224,12 @@ class _SeedOutput:
         self._output = output
         self._begun = _Saved(0, sample.count, _digest_of(sample), tables)
         found = None if restart else state.get(_ENTRY, _Saved)
-        self.done = 0 if found is None or found.tables != tables else found.done
-        if found is not None and self.done:
+        self.is_continued = found is not None and found.tables == tables
+        self.done = 0
+        if found is not None and self.is_continued:
             self._check_same(found)
-        self._saved = time.monotonic()
+            self.done = found.done
+        self._saved: float | None = None  # nothing, as long as the tables may be those of others
 
     def _check_same(self, found: _Saved) -> None:
         if (found.of, found.model) != (self._begun.of, self._begun.model):
@@ -234,14 +241,17 @@ class _SeedOutput:
     def __call__(self, progress: SeedProgress) -> None:
         self.done = progress.items
         self._output.show(progress, state="seeding")
-        if time.monotonic() - self._saved >= _SAVE_EVERY:
-            self.save()
+        if self._saved is None or time.monotonic() - self._saved >= _SAVE_EVERY:
+            self._save()
 
     def save(self) -> None:
-        """Save how many items are written."""
+        """Save how many items are written, once writing has begun."""
+        if self._saved is not None:
+            self._save()
+
+    def _save(self) -> None:
         self._saved = time.monotonic()
-        if self.done:
-            self._state.set(_ENTRY, msgspec.structs.replace(self._begun, done=self.done))
+        self._state.set(_ENTRY, msgspec.structs.replace(self._begun, done=self.done))
 
 
 def _print(done: Seeded, output: ProgressOutput, arguments: argparse.Namespace) -> None:
