@@ -618,6 +618,34 @@ def test_a_rewrite_that_was_stopped_continues(desk: Any, monkeypatch: pytest.Mon
     assert store.verify(during).is_clean
 
 
+def test_a_rewrite_of_another_model_begins_again(
+    desk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The items before the saved position are as the model was then."""
+    monkeypatch.setattr("isotone.model.rewriting._ITEMS_A_PAGE", 3)
+
+    def note(**fields: Any) -> Any:
+        members = {
+            "__annotations__": {"number": Attr[int], **dict.fromkeys(fields, Attr[str])},
+            "number": (number := field(max=99)),
+            **{name: field(default=value) for name, value in fields.items()},
+            "primary": Key("NOTE", number).sort("NOTE"),
+        }
+        return type(Entity)("Note", (Entity,), members, table=Table("notes"))
+
+    old, middle, new = note(), note(a="1"), note(a="1", b="2")
+    desk.store.create_tables(old.__schema__.table)
+    desk.store.put_many(old(number=number) for number in range(12))
+
+    def stop(_: Any) -> None:
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        isotone.connect(desk).rewrite(middle, progress=stop)
+    assert isotone.connect(desk).rewrite(new).rewritten == 12
+    assert isotone.connect(desk).verify(new).is_clean
+
+
 def test_a_value_that_is_added_meanwhile_is_kept(desk: Any) -> None:
     old, new = order(indexed=False), order(indexed=True)
     desk.store.create_tables(old.__schema__.table)
