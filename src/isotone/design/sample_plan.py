@@ -72,10 +72,9 @@ class Several(NamedTuple):
 
 
 _PER_PARENT: Final = Several(1, 10)
-_EARLIEST: Final = datetime(
-    1971, 1, 1, tzinfo=UTC
-)  # a sample begins a year earlier; ids count from 1970
-_LATEST: Final = datetime(9900, 1, 1, tzinfo=UTC)  # items expire up to thirty years later
+# A sample begins a year earlier, and ids count from 1970; items expire up to thirty years later.
+_EARLIEST: Final = datetime(1971, 1, 1, tzinfo=UTC)
+_LATEST: Final = datetime(9900, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
