@@ -17,7 +17,7 @@ import isotone
 from isotone import moving
 from isotone.errors import UsageError
 from isotone.model.undo_log import UndoLog
-from isotone.output_paths import OutputPath, check_outputs, write_text, write_whole
+from isotone.output_paths import OutputPath, check_output, check_outputs, write_text, write_whole
 from isotone.server.users import changing_users
 from isotone.tables.job_state import JobState
 
@@ -123,6 +123,13 @@ def test_library_calls_refuse_what_the_options_do() -> None:
             call()
     assert Path("shop.db").read_bytes() == before
     assert sorted(str(path) for path in Path().iterdir()) == ["rows.jsonl", "shop.db"]
+
+
+@pytest.mark.parametrize("path", ["new/", "new//", "folder/.", "folder/new/."])
+def test_the_name_of_a_folder_is_no_output(folder: Path, path: str) -> None:
+    (folder / "folder").mkdir()
+    with pytest.raises(UsageError, match="is a folder, not a regular file"):
+        check_output(OutputPath("--report", f"{folder}/{path}"))
 
 
 def test_a_tape_takes_no_other_file(folder: Path) -> None:

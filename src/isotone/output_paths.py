@@ -12,7 +12,7 @@ An output is refused if it is
 - a database of SQLite or one of its logs, whichever program made it, even with `--force`
 - not a regular file: a folder, a device, a pipe, a symbolic link
 - a file that nobody may write (`chmod 444`), which a rename would replace all the same
-- a file that begins otherwise than what the option writes, such as a program or the credentials of a server
+- a file that is not of the option, by how it begins or by a mark in it: a program, the credentials of a server, a photograph
 - in a folder in which nothing can be written: better now than at the end of the work
 
 A text that is written in one go may also go to a pipe, a terminal or a null device, such as `/dev/stdout`: nothing is
@@ -46,6 +46,10 @@ _LOG_HEADS: Final = (
     b"\x37\x7f\x06\x83",
     b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7",  # a rollback journal
 )
+_LARGEST_MARKED: Final = 1 << 26  # bytes in which a mark is looked for
+_FOLDER_ENDINGS: Final = tuple(
+    f"{separator}{name}" for separator in (os.sep, os.altsep) if separator for name in ("", ".")
+)
 _STREAMS: Final = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
 _WRITABLE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _KINDS: Final = (
@@ -63,7 +67,8 @@ class OutputPath(NamedTuple):
     `beside` are the endings of files that are written beside it. `may_stream`: it is written in one go, so a pipe or a
     terminal is accepted. `is_appended`: its content is kept, so it may be a symbolic link. `needs_folder`: its folder
     must exist. `is_database`: it becomes a database, so the caller decides which databases it may replace. `begins` are
-    the first bytes of what the option writes: an existing file that begins otherwise is refused.
+    the first bytes of what the option writes: an existing file that begins otherwise is refused. They are so many that no
+    other program's files begin so. `mark` is in every file that the option writes, where formats begin all alike.
     """
 
     option: str
@@ -74,6 +79,7 @@ class OutputPath(NamedTuple):
     needs_folder: bool = True
     is_database: bool = False
     begins: tuple[bytes, ...] = ()
+    mark: bytes = b""
 
 
 def text_output(option: str, path: Place | None, *begins: bytes) -> OutputPath | None:
@@ -114,10 +120,18 @@ def check_output(output: OutputPath) -> None:
         what = _log_of(behind) if output.is_database else _database_of(behind) or _log_of(behind)
         if what:
             raise _refused(output, each, f"is {what}, and is not replaced")
-    if output.begins and not _is_earlier(path, output.begins):
+    if (output.begins or output.mark) and not _is_earlier(output):
         raise _refused(output, path, f"exists, and is nothing that {output.option} writes")
     if output.needs_folder and not _is_writable(output):
         raise _refused(output, path, "cannot be written there: permission denied")
+
+
+def check_may_replace(path: Place | None, *, force: bool) -> None:
+    """Raise `UsageError` for a file that exists and is not empty, unless the caller forces it."""
+    if path is None or force or _standard_stream(Path(path)) is not None:
+        return
+    if _size(Path(path)):
+        raise UsageError(f"{os.fspath(path)} exists; --force replaces it")
 
 
 def write_text(output: OutputPath, text: str) -> None:
@@ -197,12 +211,22 @@ def _special_kind(mode: int) -> str:
     return next((name for is_kind, name in _KINDS if is_kind(mode)), "a special file")
 
 
-def _is_earlier(path: Path, begins: tuple[bytes, ...]) -> bool:
-    """Whether a file is new or empty, or begins as one that was written before; a killed process may have left a part."""
+def _is_earlier(output: OutputPath) -> bool:
+    """Whether a file is new or empty, or is one that was written before; a killed process may have left the beginning."""
+    path = Path(output.path)
     if _standard_stream(path) is not None:  # what was printed comes first
         return True
-    head = _head(path)
-    return any(head.startswith(each[: len(head)]) for each in begins)
+    if output.mark:
+        content = _head(path, _LARGEST_MARKED)
+        return not content or output.mark in content
+    return any(each.startswith(_head(path, len(each))) for each in output.begins)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except OSError:
+        return 0
 
 
 def _is_writable(output: OutputPath) -> bool:
@@ -214,7 +238,7 @@ def _is_writable(output: OutputPath) -> bool:
 
 def _check_name(output: OutputPath) -> None:
     path = Path(output.path)
-    if not path.name:
+    if not path.name or os.fspath(output.path).endswith(_FOLDER_ENDINGS):
         raise _refused(output, path, "is a folder, not a regular file")
 
 
@@ -276,7 +300,7 @@ def _log_of(path: Path) -> str:
     return ""
 
 
-def _head(path: Path) -> bytes:
+def _head(path: Path, count: int = len(_DATABASE)) -> bytes:
     """The first bytes of a regular file; empty for other files and unreadable ones.
 
     An index of a log (`-shm`) is not opened: closing it would end the locks that SQLite has on it in this process.
@@ -288,7 +312,7 @@ def _head(path: Path) -> bytes:
         return b""
     from isotone.first_bytes import first_bytes  # imports SQLite
 
-    return first_bytes(os.fspath(path), len(_DATABASE))
+    return first_bytes(os.fspath(path), count)
 
 
 # Pairs of files

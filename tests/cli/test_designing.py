@@ -74,6 +74,7 @@ def test_its_forms_and_prices(site: str, isotone: Run) -> None:
     [
         (["--rate", "Order.pt=3"], "there is no pattern 'Order.pt'; there are Customer.get"),
         (["--rate", "Order.put"], "'Order.put' is not PATTERN=N, such as Order.by_status=50"),
+        (["--rate", "Order.put=3", "--rate", "Order.put=4"], "--rate gives Order.put twice"),
         (["--reads", "often"], "'often' is not a number of calls a second, such as 50"),
         (["--page", "0"], "page=0 is not a number of items"),
         (["--sheet", "pdf"], "invalid choice: 'pdf'"),

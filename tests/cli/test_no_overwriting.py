@@ -104,7 +104,8 @@ WRITTEN: Final = {
     ("export", "state"): "export shop.db Orders out.jsonl --state {}",
     ("copy", "state"): "copy shop.db new.db --state {}",
     ("new", "file"): "new {} --from patterns.txt --table shop --force",
-    ("model", "output"): "model shop.db Orders --output {}",
+    ("model", "output"): "model shop.db Orders --force --output {}",
+    ("design", "diagram"): "design MODULE --diagram {}",
     ("schema", "output"): "schema shop.db --format terraform --force --output {}",
     ("explain", "html"): "explain shop.db Orders customer=ann --html {}",
     ("explain", "svg"): "explain shop.db Orders customer=ann --svg {}",
@@ -123,6 +124,7 @@ STREAMED: Final = {  # written in one go, or appended to: a pipe or a null devic
     ("repair", "report"),
     ("model", "output"),
     ("schema", "output"),
+    ("design", "diagram"),
     ("explain", "html"),
     ("explain", "svg"),
     ("serve", "audit_log"),
@@ -360,9 +362,14 @@ def test_an_earlier_description_is_replaced(
 EARLIER: Final = {
     ("repair", "report"): '{"what": "old"}\n',
     ("model", "output"): '"""Table \'old\', inferred from all 2 items."""\n',
-    ("explain", "html"): '<!doctype html><html lang="en">old</html>',
-    ("explain", "svg"): "<svg old></svg>",
-    ("simulate", "plot"): '<?xml version="1.0"?><svg>old</svg>',
+    ("explain", "html"): (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="generator" content="isotone explain">old</html>'
+    ),
+    (
+        "explain",
+        "svg",
+    ): '<svg xmlns="http://www.w3.org/2000/svg" class="isotone-drawing" old></svg>',
+    ("simulate", "plot"): '<?xml version="1.0"?><svg>isotone simulate old</svg>',
     ("serve", "audit_log"): '{"time":"old"}\n',
     ("demo", "audit_log"): '{"time":"old"}\n',
 }
@@ -387,6 +394,9 @@ def test_a_file_of_something_else_is_neither_replaced_nor_appended_to(
         "log.svg": '{"table":"shop","items":[]}\n',
         "shop_model.svg": "import isotone\n",
         "queries.svg": "[]\n",
+        "page.svg": '<!doctype html><html lang="en"><title>Mine</title></html>',
+        "drawing.svg": '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"></svg>',
+        "picture.svg": '<?xml version="1.0"?><svg></svg>',
     }
     for name, content in others.items():
         Path(name).write_text(content)
@@ -397,6 +407,47 @@ def test_a_file_of_something_else_is_neither_replaced_nor_appended_to(
         assert f"{name} exists, and is nothing that --" in err
         assert contents() == before
         assert not Path("new.db").exists()  # nothing was done in vain
+
+
+@pytest.mark.parametrize("content", [b"%PDF-1.4\nmine", b"\x89PNG\r\n\x1a\nmine"])
+def test_a_picture_of_somebody_else_is_not_replaced(
+    isotone: Run, place: Callable[[str], list[str]], content: bytes
+) -> None:
+    name = "mine.pdf" if content.startswith(b"%") else "mine.png"
+    Path(name).write_bytes(content)
+    code, _, err = isotone(*place(f"simulate load.toml --plot {name}"))
+    assert code == 1
+    assert f"{name} exists, and is nothing that --plot writes" in err
+    assert Path(name).read_bytes() == content
+
+
+def test_a_model_that_was_edited_is_replaced_by_force_alone(
+    isotone: Run, place: Callable[[str], list[str]]
+) -> None:
+    assert isotone(*place("model shop.db Orders --output orders.py")).code in (0, 1)
+    with Path("orders.py").open("a") as file:
+        file.write("# edited\n")
+    refused = isotone(*place("model shop.db Orders --output orders.py"))
+    assert refused.code == 2
+    assert refused.err == "isotone: orders.py exists; --force replaces it\n"
+    assert Path("orders.py").read_text().endswith("# edited\n")
+    assert isotone(*place("model shop.db Orders --force --output orders.py")).code in (0, 1)
+    assert "edited" not in Path("orders.py").read_text()
+
+
+def test_the_module_that_schema_reads_is_not_replaced(
+    isotone: Run, place: Callable[[str], list[str]]
+) -> None:
+    module = place("MODULE")[0]
+    source = Path(f"{module}.py")
+    before = source.read_text()
+    for what in (module, f"{module}:Order"):
+        code, _, err = isotone(
+            "schema", what, "--format", "cdk-python", "--force", "--output", f"{module}.py"
+        )
+        assert code == 2
+        assert f"--output {module}.py is the same file as MODULE" in err
+    assert source.read_text() == before
 
 
 def test_a_text_may_go_to_a_standard_stream_or_a_null_device(

@@ -286,6 +286,7 @@ def test_a_bad_file_is_one_clear_line(
         (("missing.db",), "the file missing.db does not exist"),
         (("MODULE", "--parameter", "a=b"), " defines no parameters; only templates and Terraform do"),
         (("t.yaml", "--parameter", "Stage"), "--parameter 'Stage' has no value; write --parameter Stage=prod"),
+        (("t.yaml", "--parameter", "Stage=a", "--parameter", "Stage=b"), "--parameter Stage is given twice"),
         (("t.yaml",), "t.yaml: Resources.Orders.Properties.TableName refers to parameter Stage, which has no default"),
         (("t.yaml", "d.db", "--format=markdown"), "t.yaml has tables itself; a module comes before d.db"),
         (("MODULE", "d.db"), "d.db has sample items, and CreateTable's request in JSON has none"),

@@ -11,6 +11,7 @@ import pytest
 from tests.cli.conftest import Run
 
 import isotone as package
+from isotone.cli import seeding as command
 from isotone.design import seeding
 
 MODULE = """
@@ -75,7 +76,7 @@ def test_an_interrupted_run_continues(
 
     def interrupt(items: int, of_items: int) -> seeding.SeedProgress:
         written.append(items)
-        if len(written) == 4:
+        if len(written) == 5:
             raise KeyboardInterrupt
         return real(items, of_items)
 
@@ -84,7 +85,8 @@ def test_an_interrupted_run_continues(
     assert code == 130
     assert "the same command continues where it was" in err
     assert isotone("seed", site, "shop.db").code == 0
-    assert min(written[4:]) == written[3] > 75  # only the batch that was not reported is repeated
+    assert written[0] == 0
+    assert min(written[5:]) == written[3] >= 75  # only the batch that was not reported is repeated
     assert isotone("seed", site, "whole.db").code == 0
     assert isotone("diff", "shop.db", "whole.db").code == 0
     assert not list(Path("state").rglob("seed-*.json"))
@@ -93,14 +95,8 @@ def test_an_interrupted_run_continues(
 def test_another_model_does_not_continue(
     site: str, isotone: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(*_: int) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "isotone.cli.seeding._SeedOutput.__call__",
-            lambda self, progress: (setattr(self, "done", progress.items), interrupt()),
-        )
+        interrupt_after(75, patch)
         assert isotone("seed", site, "shop.db").code == 130
     module = sys.modules.pop(site)
     assert module.Order
@@ -148,6 +144,28 @@ def test_what_an_interrupted_run_wrote_is_gone(
     assert isotone("diff", "shop.db", "whole.db", "--items-only").code == 0
 
 
+def test_a_run_that_is_killed_before_its_first_report_continues(
+    site: str, isotone: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """kill -9 runs no handler, so only what was saved before the first write is there."""
+    with monkeypatch.context() as patch:
+        patch.setattr(command, "_SAVE_EVERY", 1000)
+        patch.setattr(command._SeedOutput, "save", lambda _: None)
+        interrupt_after(75, patch)
+        assert isotone("seed", site, "shop.db").code == 130
+    assert isotone("seed", site, "shop.db").code == 0
+    assert isotone("seed", site, "whole.db").code == 0
+    assert isotone("diff", "shop.db", "whole.db").code == 0
+
+
+def test_a_run_that_was_refused_is_refused_again(site: str, isotone: Run) -> None:
+    assert isotone("create", "shop.db", "shop", "PK", "SK").code == 0
+    assert isotone("put", "shop.db", "shop", '{"PK": "mine", "SK": "1"}').code == 0
+    for _ in range(2):
+        code, _, err = isotone("seed", site, "shop.db")
+        assert (code, "table 'shop' has items" in err) == (2, True)
+
+
 def test_a_new_table_with_items_of_others_is_refused(
     site: str, isotone: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +198,8 @@ def test_a_field_with_another_name_does_not_continue(
     ("words", "error"),
     [
         (["--items", "Custmer=3"], "there is no entity 'Custmer'; there are Customer, Order"),
+        (["--items", "Customer=3", "--items", "Customer=4"], "--items gives Customer twice"),
+        (["--per", "Order=3", "--per", "Order=4"], "--per gives Order twice"),
         (["--items", "Customer"], "'Customer' is not ENTITY=N, such as Customer=1000"),
         (["--items", "Customer=many"], "'many' is not a number; write 2500, 10k or 10M"),
         (["--per", "Order"], "'Order' is not PARENT:CHILD=N..M, such as Customer:Order=3..40"),

@@ -155,9 +155,15 @@ def test_an_interruption_prints_what_is_known(
     assert output.out.startswith("jingles: 1,000,000 × listener\n") == ("finished runs" in said)
 
 
-def test_a_picture(module: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["simulate", module, "--members", "20", "--plot", "load.svg"]) == 0
-    assert Path("load.svg").read_text(encoding="utf-8").startswith("<?xml")
+@pytest.mark.parametrize(
+    ("ending", "begin"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
+)
+def test_a_picture(
+    module: str, capsys: pytest.CaptureFixture[str], ending: str, begin: bytes
+) -> None:
+    for _ in range(2):  # the second one replaces the first
+        assert main(["simulate", module, "--members", "20", "--plot", f"load.{ending}"]) == 0
+        assert Path(f"load.{ending}").read_bytes().startswith(begin)
 
 
 def test_prices(module: str, capsys: pytest.CaptureFixture[str]) -> None:

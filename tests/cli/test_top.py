@@ -8,8 +8,10 @@ import pty
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from tests.server.test_queries import fill, workload
@@ -71,6 +73,37 @@ def test_what_it_cannot_show_is_refused(
 ) -> None:
     assert run(["top", *words]) == 1
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "message"),
+    [
+        (200, b'{"queries": null}', "/queries is not what this version of Isotone reads: "),
+        (200, b'{"seconds": 1, "queries": [{"action": "Scan"}]}', "/queries is not what this version of Isotone reads: "),
+        (200, b'{"queries": [', "/queries is not what this version of Isotone reads: "),
+        (500, b"out of order", "/queries does not answer: status 500"),
+        (404, b"", " has no /queries: "),
+    ],
+)  # fmt: skip
+def test_the_page_of_another_server_is_refused_in_a_sentence(
+    status: int, body: bytes, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        assert run(["top", url, "--once"]) == 1
+        server.shutdown()
+    assert capsys.readouterr().err.startswith(f"isotone: {url}{message}")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")

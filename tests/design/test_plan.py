@@ -353,12 +353,24 @@ def test_a_target_that_is_no_table(database: Any) -> None:
         plan_of(isotone.connect(database), nothing)
 
 
-@pytest.mark.parametrize("units", [0, -5.0, float("nan")])
-def test_a_pace_that_moves_nothing(database: Any, units: float) -> None:
-    with (
-        isotone.connect(database) as store,
-        pytest.raises(UsageError, match="units a second would move nothing"),
-    ):
+@pytest.mark.parametrize("option", ["undo", "units_per_second"])
+def test_what_a_rewrite_would_refuse_is_refused_before_the_first_step(
+    database: Any, tmp_path: Path, option: str
+) -> None:
+    notes = tmp_path / "notes"
+    notes.write_text("not an undo log\n")
+    options: dict[str, Any] = {"undo": notes} if option == "undo" else {"units_per_second": 0}
+    with isotone.connect(database) as store:
+        before = [str(step) for step in plan_of(store, desk).steps]
+        with pytest.raises(UsageError, match=r"is not an undo log|units_per_second=0 would"):
+            apply(store, desk, **options)
+        assert [str(step) for step in plan_of(store, desk).steps] == before
+    assert notes.read_text() == "not an undo log\n"
+
+
+@pytest.mark.parametrize("units", [0, -1, float("nan")])
+def test_a_plan_with_no_units(database: Any, units: float) -> None:
+    with isotone.connect(database) as store, pytest.raises(UsageError, match="units_per_second="):
         plan_of(store, desk, units_per_second=units)
 
 

@@ -278,6 +278,16 @@ def test_more_items_than_keys_can_tell_apart(store: Store) -> None:
         isotone.seed(store, Narrow, items={Narrow: 11}, add=True)
 
 
+@pytest.mark.parametrize(
+    "until",
+    [datetime(1, 1, 1, tzinfo=UTC), datetime(9990, 1, 1, tzinfo=UTC), datetime(2026, 1, 1)],
+)
+def test_times_that_the_sample_cannot_have(store: Store, until: datetime) -> None:
+    with pytest.raises(UsageError, match=r"until=.* is not a time with a zone from 1971 to 9900"):
+        isotone.seed(store, desk, until=until)
+    assert store.backend.execute("ListTables", {})["TableNames"] == []
+
+
 def test_a_type_without_sample_values(store: Store) -> None:
     from typing import Annotated
 

@@ -497,6 +497,20 @@ def test_undoing_restores_unique_values(desk: Any, tmp_path: Path) -> None:
         desk.store.undo(tmp_path / "text")
 
 
+@pytest.mark.parametrize("size", [100, 20_000], ids=["waits in the buffer", "is written at once"])
+def test_a_full_disk_names_the_undo_log(tmp_path: Path, size: int) -> None:
+    limits = pytest.importorskip("resource")
+    before = limits.getrlimit(limits.RLIMIT_FSIZE)
+    key = {"PK": {"S": "a"}}
+    limits.setrlimit(limits.RLIMIT_FSIZE, (10, before[1]))
+    try:
+        with pytest.raises(OSError, match="log") as caught, UndoLog(tmp_path / "log") as log:
+            log.add_and_sync("shop", [(key, None, {**key, "text": {"S": "x" * size}})])
+    finally:
+        limits.setrlimit(limits.RLIMIT_FSIZE, before)
+    assert caught.value.filename == str(tmp_path / "log")
+
+
 def test_an_undo_log_has_one_writer(desk: Any, tmp_path: Path) -> None:
     class Note(Entity, table=Table("notes")):
         number: Attr[int] = field(max=9)
@@ -602,6 +616,34 @@ def test_a_rewrite_that_was_stopped_continues(desk: Any, monkeypatch: pytest.Mon
     assert done.is_complete
     assert (stops, len(items(desk))) == (9, 40)
     assert store.verify(during).is_clean
+
+
+def test_a_rewrite_of_another_model_begins_again(
+    desk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The items before the saved position are as the model was then."""
+    monkeypatch.setattr("isotone.model.rewriting._ITEMS_A_PAGE", 3)
+
+    def note(**fields: Any) -> Any:
+        members = {
+            "__annotations__": {"number": Attr[int], **dict.fromkeys(fields, Attr[str])},
+            "number": (number := field(max=99)),
+            **{name: field(default=value) for name, value in fields.items()},
+            "primary": Key("NOTE", number).sort("NOTE"),
+        }
+        return type(Entity)("Note", (Entity,), members, table=Table("notes"))
+
+    old, middle, new = note(), note(a="1"), note(a="1", b="2")
+    desk.store.create_tables(old.__schema__.table)
+    desk.store.put_many(old(number=number) for number in range(12))
+
+    def stop(_: Any) -> None:
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        isotone.connect(desk).rewrite(middle, progress=stop)
+    assert isotone.connect(desk).rewrite(new).rewritten == 12
+    assert isotone.connect(desk).verify(new).is_clean
 
 
 def test_a_value_that_is_added_meanwhile_is_kept(desk: Any) -> None:

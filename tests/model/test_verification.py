@@ -357,6 +357,26 @@ def test_a_verification_does_not_go_on_in_a_table_that_was_made_again() -> None:
             store.verify(Order, resume=resume)
 
 
+def test_a_verification_by_another_model_does_not_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read before was compared with the model of then."""
+    seen: list[Verification] = []
+
+    def stop(verification: Verification) -> None:
+        seen.append(verification)
+        raise Stopped
+
+    with filled(orders=30) as store:
+        with pytest.raises(Stopped):
+            store.verify(Order, progress=stop)
+        resume = Verification.from_json(seen[0].to_json())
+        assert store.verify(Order, resume=resume).items
+        number: Any = Order.number
+        monkeypatch.setattr(number, "options", replace(number.options, default=7))
+        resume = Verification.from_json(seen[0].to_json())
+        with pytest.raises(UsageError, match="the model of table 'shop' has changed"):
+            store.verify(Order, resume=resume)
+
+
 def test_what_it_refuses() -> None:
     with filled(orders=3) as store:
         done = store.verify(Order)

@@ -24,6 +24,9 @@ from isotone.advisor.drawn_collections import (
 )
 from isotone.text_table import cell, printable, width
 
+SVG_BEGIN: Final = '<svg xmlns="http://www.w3.org/2000/svg" class="isotone-drawing"'
+"""How each drawing begins, so that an earlier one is told from other files."""
+
 CHARACTER: Final = 7.83  # pixels of a column at 13 px
 SMALL: Final = 6.7  # at 12 px
 BOLD: Final = 7.2  # at 11 px, bold
@@ -96,8 +99,7 @@ def drawn_svg(
     whole, tall = round(wide + _MARGIN), round(high + (30 if legend else 0) + _MARGIN)
     name = title or ", ".join(view.title for view in views) or "Item collections"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="isotone-drawing" role="img" '
-        f'aria-label="{xml_attribute(name)}" width="{whole}" height="{tall}" viewBox="0 0 {whole} {tall}">'
+        f'{SVG_BEGIN} role="img" aria-label="{xml_attribute(name)}" width="{whole}" height="{tall}" viewBox="0 0 {whole} {tall}">'
         f"<title>{xml_text(name)}</title><desc>{xml_text(_description(views))}</desc>"
         f"<style>{STYLE}</style>"
         f'<rect class="paper" width="{whole}" height="{tall}" rx="10"/>'

@@ -28,11 +28,13 @@ def add_parameter_argument(parser: argparse.ArgumentParser) -> None:
 
 def parameters_of(arguments: argparse.Namespace) -> dict[str, str]:
     """The parameters by their names."""
-    found = {}
+    found: dict[str, str] = {}
     for text in arguments.parameter:
         name, equals, value = text.partition("=")
         if not name or not equals:
             raise UsageError(f"--parameter {text!r} has no value; write --parameter Stage=prod")
+        if name in found:
+            raise UsageError(f"--parameter {name} is given twice")
         found[name] = value
     return found
 

@@ -7,10 +7,11 @@ import contextlib
 import json
 from typing import Final
 
+from isotone.advisor.collection_svg import SVG_BEGIN
 from isotone.cli import modules
 from isotone.cli.database import ADDRESSES
 from isotone.cli.program import Command, naming
-from isotone.cli.seeding import add_sample_arguments, request_of
+from isotone.cli.seeding import add_sample_arguments, by_name, request_of
 from isotone.cli.workbench import PagesAlone, address_of, open_page, port
 from isotone.design import SheetRequest, diagram_of, plan_of
 from isotone.design.sheet import DEFAULT_PAGE
@@ -93,7 +94,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return _plan(arguments, prices)
     asked = SheetRequest(
         sample=request_of(arguments),
-        rates=dict(arguments.rate),
+        rates=by_name("--rate", arguments.rate),
         reads=arguments.reads,
         writes=arguments.writes,
         page=arguments.page,
@@ -110,7 +111,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _draw(arguments: argparse.Namespace) -> None:
     """Write the diagram into a file."""
-    target = text_output("--diagram", arguments.diagram, b"<svg ")
+    target = text_output("--diagram", arguments.diagram, SVG_BEGIN.encode())
     assert target is not None
     diagram = diagram_of(*modules.targets(arguments.module))
     with naming(target.path):

@@ -13,6 +13,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 import isotone
+from isotone.advisor.collection_svg import SVG_BEGIN
 from isotone.cli import modules
 from isotone.cli.conditions import ConditionWords, parse_conditions
 from isotone.cli.database import opened_file
@@ -25,7 +26,7 @@ from isotone.output_paths import check_outputs, text_output, write_text
 from isotone.values.notation import literal, parse_json
 
 _SAMPLE: Final = 1000
-_PAGE_BEGIN: Final = "<!doctype html>"
+_PAGE_BEGIN: Final = '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="generator" content="isotone explain">'
 _STATEMENTS: Final = ("select", "insert", "update", "delete")
 
 
@@ -75,7 +76,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     page = text_output("--html", arguments.html, _PAGE_BEGIN.encode())
-    drawing = text_output("--svg", arguments.svg, b"<svg ")
+    drawing = text_output("--svg", arguments.svg, SVG_BEGIN.encode())
     check_outputs(page, drawing, inputs={"FILE_OR_URL": opened_file(arguments)})
     subject = _subject(arguments)
     tables = modules.tables_of(arguments.model)
@@ -106,8 +107,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _page(explained: isotone.Explanation) -> str:
     return (
-        f'{_PAGE_BEGIN}<html lang="en"><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width"><title>Explanation</title>'
+        f'{_PAGE_BEGIN}<meta name="viewport" content="width=device-width"><title>Explanation</title>'
         "<style>:root{color-scheme:light dark}body{font-family:system-ui,sans-serif;margin:2rem auto;"
         "max-width:75rem;padding:0 1rem}svg{max-width:100%;height:auto}dt{font-weight:600}"
         "dd{margin:0 0 .5rem}</style>"

@@ -18,7 +18,7 @@ from isotone.cli.definitions import (
 from isotone.cli.program import Command, naming
 from isotone.cli.progress import add_progress_argument, progress_output
 from isotone.inference import DEFAULT_SAMPLE, Inferred, draft, existing_table
-from isotone.output_paths import check_outputs, text_output, write_text
+from isotone.output_paths import check_may_replace, check_outputs, text_output, write_text
 from isotone.text_table import pluralized
 
 _BEGINS: Final = (b'"""Table ', b'{\n  "table": ')  # of a module, and of --json
@@ -38,6 +38,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     many.add_argument("--all", action="store_true", help="infer the model from all items")
     add("--output", metavar="FILE", help="write the module to a file")
+    add("--force", action="store_true", help="replace a module that an earlier run wrote")
     add("--no-verify", action="store_true", help="do not compare all items of the table with it")
     add_progress_argument(parser)
     add("--json", action="store_true", help="print the module, its entities and notes as JSON")
@@ -53,6 +54,7 @@ def _count(text: str) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     target = text_output("--output", arguments.output, *_BEGINS)
     check_outputs(target, inputs={"FILE_OR_URL": opened_file(arguments)})
+    check_may_replace(arguments.output, force=arguments.force)
     with (
         isotone.connect(arguments.connection, check_keys=False) as store,
         progress_output("model", arguments) as output,

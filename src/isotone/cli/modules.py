@@ -46,6 +46,13 @@ def load(name: str, hint: str = "") -> ModuleType:
     return found
 
 
+def source_of(text: str) -> str | None:
+    """The file of the module that MODULE or MODULE:NAME,NAME names; None if it is in memory."""
+    name, colon, names = text.partition(":")
+    found: str | None = getattr(load(name, colon + names), "__file__", None)
+    return found
+
+
 def _instead_of(name: str, hint: str) -> str:
     """Advice for a name that is a file."""
     if name.endswith(".py"):

@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -26,7 +25,7 @@ from isotone.cli.program import Command, naming
 from isotone.errors import UsageError
 from isotone.inference import is_own
 from isotone.model import EntitySchema
-from isotone.output_paths import OutputPath, check_outputs, write_text
+from isotone.output_paths import OutputPath, check_may_replace, check_outputs, write_text
 from isotone.schema.deployable import (
     ON_DEMAND,
     PROVISIONED,
@@ -114,10 +113,10 @@ def _output(arguments: argparse.Namespace) -> OutputPath | None:
     if arguments.output is None:
         return None
     output = OutputPath("--output", arguments.output, may_stream=True)
-    inputs = {"MODULE": arguments.what, "FILE_OR_URL": arguments.address}
-    check_outputs(output, inputs={name: path for name, path in inputs.items() if _is_place(path)})
-    if Path(arguments.output).is_file() and not arguments.force:
-        raise UsageError(f"{arguments.output} exists; --force replaces it")
+    what = arguments.what if _is_place(arguments.what) else modules.source_of(arguments.what)
+    address = arguments.address if _is_place(arguments.address) else None
+    check_outputs(output, inputs={"MODULE": what, "FILE_OR_URL": address})
+    check_may_replace(arguments.output, force=arguments.force)
     return output
 
 

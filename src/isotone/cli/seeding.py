@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -88,13 +88,24 @@ def add_sample_arguments(parser: argparse.ArgumentParser) -> None:
 def request_of(arguments: argparse.Namespace) -> SampleRequest:
     """What the arguments ask of a sample."""
     return SampleRequest(
-        items=dict(arguments.items),
-        per=dict(arguments.per),
-        popularity=dict(arguments.popularity),
+        items=by_name("--items", arguments.items),
+        per=by_name("--per", arguments.per),
+        popularity=by_name("--popularity", arguments.popularity),
         seed=arguments.seed,
         until=arguments.until,
         faker=arguments.faker,
     )
+
+
+def by_name(option: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
+    """The values of a repeated option by their names; raises `UsageError` for a name that is given twice."""
+    found: dict[Any, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            shown = name if isinstance(name, str) else ":".join(each for each in name[::-1] if each)
+            raise UsageError(f"{option} gives {shown} twice")
+        found[name] = value
+    return found
 
 
 def _pair_of(value_of: Callable[[str], Any]) -> Callable[[str], tuple[str, Any]]:
@@ -169,7 +180,12 @@ def _run(arguments: argparse.Namespace) -> int:
         tables = {each.name: _identity(store, each) for each in sample.tables}
         watching = _SeedOutput(state, output, sample, tables, restart=arguments.restart)
         steps = write_sample(
-            store.calls, sample, add=arguments.add, start=watching.done, progress=watching
+            store.calls,
+            sample,
+            add=arguments.add,
+            start=watching.done,
+            is_begun=watching.is_continued,
+            progress=watching,
         )
         try:
             done = replace(store.run(steps), tables=tuple(made))
@@ -211,10 +227,12 @@ class _SeedOutput:
         self._output = output
         self._begun = _Saved(0, sample.count, _digest_of(sample), tables)
         found = None if restart else state.get(_ENTRY, _Saved)
-        self.done = 0 if found is None or found.tables != tables else found.done
-        if found is not None and self.done:
+        self.is_continued = found is not None and found.tables == tables
+        self.done = 0
+        if found is not None and self.is_continued:
             self._check_same(found)
-        self._saved = time.monotonic()
+            self.done = found.done
+        self._saved: float | None = None  # nothing, as long as the tables may be those of others
 
     def _check_same(self, found: _Saved) -> None:
         if (found.of, found.model) != (self._begun.of, self._begun.model):
@@ -226,14 +244,17 @@ class _SeedOutput:
     def __call__(self, progress: SeedProgress) -> None:
         self.done = progress.items
         self._output.show(progress, state="seeding")
-        if time.monotonic() - self._saved >= _SAVE_EVERY:
-            self.save()
+        if self._saved is None or time.monotonic() - self._saved >= _SAVE_EVERY:
+            self._save()
 
     def save(self) -> None:
-        """Save how many items are written."""
+        """Save how many items are written, once writing has begun."""
+        if self._saved is not None:
+            self._save()
+
+    def _save(self) -> None:
         self._saved = time.monotonic()
-        if self.done:
-            self._state.set(_ENTRY, msgspec.structs.replace(self._begun, done=self.done))
+        self._state.set(_ENTRY, msgspec.structs.replace(self._begun, done=self.done))
 
 
 def _print(done: Seeded, output: ProgressOutput, arguments: argparse.Namespace) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from shutil import get_terminal_size
 from typing import Any, Final
 
+import msgspec
+
 from isotone.cli.program import Command
 from isotone.errors import UsageError
 from isotone.text_table import aligned, cell, pluralized, printable
@@ -32,6 +34,31 @@ _ORDERS: Final[dict[str, Callable[[dict[str, Any]], float]]] = {
     "dropped": lambda query: query["read"] - query["returned"],
     "p99": lambda query: query["p99"],
 }
+
+
+class _ShownQuery(msgspec.Struct):
+    """The members of a query that are shown."""
+
+    action: str
+    table: str
+    index: str
+    key: str
+    filter: str
+    update: str
+    condition: str
+    projection: str
+    statement: str
+    parts: str
+    calls: int
+    units: float
+    read: int
+    returned: int
+    p99: float
+
+
+class _QueriesPage(msgspec.Struct):
+    seconds: float
+    queries: list[_ShownQuery]
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -85,6 +112,12 @@ def _read(url: str) -> dict[str, Any]:
     page = server_page(url, "queries")
     if page["text"] is None:
         raise UsageError(page["reason"])
+    try:
+        msgspec.json.decode(page["text"], type=_QueriesPage)
+    except msgspec.MsgspecError as error:
+        raise UsageError(
+            f"{url}/queries is not what this version of Isotone reads: {error}"
+        ) from None
     found: dict[str, Any] = json.loads(page["text"])
     return found
 

@@ -22,6 +22,7 @@ from isotone.model import (
     Steps,
     Store,
     Table,
+    check_undo_log,
     ensure_expiry,
     streams,
 )
@@ -59,12 +60,14 @@ def apply(
 
     Nothing is dropped, unless `drop_indexes`: then also indexes that the model does not declare, or declares otherwise.
     The same call continues after an interruption at any point. `units_per_second` and `undo` are those of
-    `store.rewrite`. Cost: that of the plan (`plan_of`).
+    `store.rewrite`, and are checked before the first step. Cost: that of the plan (`plan_of`).
 
     >>> store = isotone.connect(":memory:")
     >>> print(apply(store, Order.__schema__.table))
     done: create table (shop)
     """
+    if undo is not None:
+        check_undo_log(undo)
     applying = _Applying(store, targets, drop_indexes, units_per_second, undo, progress)
     done: list[PlanStep] = []
     failed: dict[tuple[str, str, str], str] = {}

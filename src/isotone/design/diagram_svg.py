@@ -16,6 +16,7 @@ from isotone.advisor.collection_svg import (
     HUES,
     SMALL,
     STYLE,
+    SVG_BEGIN,
     xml_attribute,
     xml_text,
 )
@@ -78,7 +79,7 @@ def diagram_svg(tables: Sequence[DiagramTable], title: str) -> str:
         drawn.append(_placed(frame, _MARGIN, y))
         y += round(frame.height) + _MARGIN
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="isotone-drawing" role="img" '
+        f'{SVG_BEGIN} role="img" '
         f'aria-label="{xml_attribute(name)}" width="{wide}" height="{y}" viewBox="0 0 {wide} {y}">'
         f"<title>{xml_text(name)}</title><desc>{xml_text(_described(tables))}</desc>"
         f"<style>{STYLE}{_OWN_STYLE}</style>"

@@ -31,6 +31,7 @@ from isotone.model import (
     Store,
     Table,
     changes_of_keys,
+    check_units,
     connect,
     expiry_attribute,
     expiry_difference,
@@ -167,10 +168,7 @@ def plan_of(
     >>> print(plan_of(isotone.connect(":memory:"), Order.__schema__.table).steps[0])
     create table (shop)
     """
-    if units_per_second is not None and not units_per_second > 0:
-        raise UsageError(
-            f"{units_per_second!r} units a second would move nothing; give a number above 0"
-        )
+    check_units(units_per_second)
     planning = _Planning(sample, min(units_per_second or PACE, PACE), prices, store.clock.now())
     return store.run(planning.plan(tables_of(targets), store.capabilities))
 

@@ -78,6 +78,9 @@ class Several(NamedTuple):
 
 
 _PER_PARENT: Final = Several(1, 10)
+# A sample begins a year earlier, and ids count from 1970; items expire up to thirty years later.
+_EARLIEST: Final = datetime(1971, 1, 1, tzinfo=UTC)
+_LATEST: Final = datetime(9900, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +98,13 @@ class SampleRequest:
     seed: int = 0
     until: datetime = UNTIL
     faker: str | None = None
+
+    def __post_init__(self) -> None:
+        has_zone = self.until.tzinfo is not None
+        if not has_zone or not _EARLIEST <= self.until <= _LATEST:
+            raise UsageError(
+                f"until={self.until.isoformat()} is not a time with a zone from {_EARLIEST.year} to {_LATEST.year}"
+            )
 
     def known_to(self, targets: Sequence[Table | type[Entity]]) -> SampleRequest:
         """What is asked of the entities that there are, without what is asked of others."""

@@ -149,13 +149,17 @@ def write_sample(
     *,
     add: bool = False,
     start: int = 0,
+    is_begun: bool = False,
     progress: Progress | None = None,
 ) -> Steps[Seeded]:
-    """Write a sample from an item on; `calls` are those of the store."""
+    """Write a sample from an item on; `calls` are those of the store.
+
+    `is_begun`: the tables were empty when an earlier run began. The first progress is reported before the first write.
+    """
     if not sample.of:
         raise UsageError("there is no entity to make samples of; give a table with entities")
     made = yield from calls.create_tables(*sample.tables)
-    if not add and not start:
+    if not (add or start or is_begun):
         yield from _check_empty(calls, sample)
     clock = ManualClock()
     timed = calls.by_clock(clock)
@@ -171,6 +175,7 @@ def write_sample(
         if progress is not None:
             progress(SeedProgress(done + batch.done, sample.count))
 
+    report(BatchProgress(0, 0))
     for is_alone, group in groupby(entities(), lambda entity: add or _is_written_alone(entity)):
         if is_alone:
             for entity in group:

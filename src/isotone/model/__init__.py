@@ -69,8 +69,9 @@ from isotone.model.table_admin import (
     table_differences,
 )
 from isotone.model.transactions import Transaction
-from isotone.model.undo_log import undo_log_output
+from isotone.model.undo_log import check_undo_log, undo_log_output
 from isotone.model.verification import FindingCount, Verification
+from isotone.model.walking import check_units
 from isotone.model.warn_caller import warn_caller
 from isotone.model.writing.batches import BatchProgress
 from isotone.tables.batch_reads import Fetched
@@ -137,6 +138,8 @@ __all__ = [
     "all_of",
     "capabilities_of",
     "changes_of_keys",
+    "check_undo_log",
+    "check_units",
     "choices",
     "computed",
     "connect",

@@ -20,9 +20,14 @@ of an enum `in_order`, as long as their ordinals have the same number of digits.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
 
 from isotone.errors import ConditionalCheckFailedException, KeysChanged
 from isotone.expressions import nodes
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
     from isotone.model.declaring.entity_schema import EntitySchema
 
 MARK: Final = "_keys"
+_NOT_STORED: Final = ("alert", "description", "hidden", "read_only")  # options that change no item
 _PREFIX: Final = "keys of "
 _PLACES: Final = {"S": MARK, "N": "0", "B": "X2tleXM="}  # the last is _keys in base64
 
@@ -268,6 +274,33 @@ def forms(schema: EntitySchema) -> Forms:
     {'PK': 'CUSTOMER#{customer_id: Text}', 'SK': 'ORDER#{number: Natural width=5}'}
     """
     return {**_declared_forms(schema)}
+
+
+def model_digest(schemas: Iterable[EntitySchema]) -> str:
+    """A digest of the keys and fields of entities, for work that is continued: another model needs it from the beginning.
+
+    Options of fields count as far as they are plain values; the code of functions is not compared.
+    """
+    models = [
+        [
+            schema.tag,
+            schema.version,
+            forms(schema),
+            [
+                [each.attribute, each.wire.code, *_plain_options(each)]
+                for each in schema.fields.values()
+            ],
+        ]
+        for schema in sorted(schemas, key=lambda each: each.tag)
+    ]
+    return blake2b(msgspec.json.encode(models), digest_size=8).hexdigest()
+
+
+def _plain_options(field: Attr[Any]) -> Iterator[str]:
+    for each in dataclasses.fields(field.options):
+        value = getattr(field.options, each.name)
+        if each.name not in _NOT_STORED and isinstance(value, str | int | float | Decimal):
+            yield f"{each.name}={value}"
 
 
 def _declared_forms(schema: EntitySchema) -> Mapping[str, Form]:

@@ -38,7 +38,7 @@ from isotone.errors import (
 )
 from isotone.model.finding_kinds import IGNORED_BY_REWRITE, NOTICES, REFUSED_BY_REWRITE
 from isotone.model.inspection import Inspector, ItemFinding
-from isotone.model.key_records import KeyRecords, forms
+from isotone.model.key_records import KeyRecords, model_digest
 from isotone.model.undo_log import UndoLog
 from isotone.model.walking import Walk, WalkProgress, describe
 from isotone.model.writing import uniqueness
@@ -425,10 +425,10 @@ class _SavedRewrite(msgspec.Struct):
 
 
 def _identity(schema: EntitySchema, options: RewriteOptions) -> Any:
-    """Identifies a rewrite: only one of the same keys, with the same function, may continue it."""
+    """Identifies a rewrite: only one of the same model, with the same function, may continue it."""
     change = options.change
     name = None if change is None else getattr(change, "__qualname__", type(change).__name__)
-    return msgspec.to_builtins([forms(schema), schema.version, name])
+    return [model_digest((schema, *schema.kinds())), name]
 
 
 def _load(

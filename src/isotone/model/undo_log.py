@@ -75,8 +75,7 @@ class UndoLog:
 
     def __init__(self, path: str | PathLike[str]) -> None:
         """Open or create the file. Raises `UsageError` for a file that is not an undo log, and leaves it unchanged."""
-        check_output(undo_log_output(path))
-        _check_is_log(Path(path))
+        check_undo_log(path)
         self._lock = threading.Lock()  # several segments write at the same time
         self._path = path
         self._file = Path(path).open("ab")  # noqa: SIM115 - closed by __exit__
@@ -113,7 +112,8 @@ class UndoLog:
                 self._positions.add(line)
 
     def _write(self, line: bytes) -> None:
-        self._file.write(line)
+        with errors_name(self._path):
+            self._file.write(line)
         self._size += len(line)
         self._is_synced = False
 
@@ -136,7 +136,8 @@ class UndoLog:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        with errors_name(self._path):
+            self._file.close()
 
 
 def _lock(file: BinaryIO, path: str | PathLike[str]) -> None:
@@ -155,6 +156,12 @@ def _lock(file: BinaryIO, path: str | PathLike[str]) -> None:
 def undo_log_output(path: str | PathLike[str]) -> OutputPath:
     """The output path of an undo log, to which lines are appended."""
     return OutputPath("--undo-log (undo=)", path, is_appended=True)
+
+
+def check_undo_log(path: str | PathLike[str]) -> None:
+    """Raise `UsageError` for a file to which a rewrite must not append."""
+    check_output(undo_log_output(path))
+    _check_is_log(Path(path))
 
 
 def _check_is_log(path: Path) -> None:

@@ -33,6 +33,7 @@ from isotone.model.declaring.table import Table
 from isotone.model.expiry import has_expired
 from isotone.model.finding_kinds import FINDING_KINDS, HIDING_VALUES, Kind
 from isotone.model.inspection import Inspection, Inspector, ItemFinding
+from isotone.model.key_records import model_digest
 from isotone.model.walking import Walk, WalkProgress, describe
 from isotone.model.writing import uniqueness
 from isotone.model.writing.write import key_in, schema_of
@@ -289,6 +290,9 @@ def verify(
     for part, place in zip(parts, places, strict=True):
         description = yield from describe(part.table)
         _check_same_table(place, description.identity)
+        schemas = part.table.entities.values()
+        verified = [each for each in schemas if not part.entities or each.tag in part.entities]
+        _check_same_model(place, model_digest(verified))
         if place.is_over:
             continue
         walk = Walk(
@@ -337,6 +341,7 @@ class _VerifiedSoFar(msgspec.Struct):
     walk: Any = None
     is_over: bool = False
     identity: str = ""  # the table's identity, so that a new table with the same name is noticed
+    model: str = ""  # a digest of the entities, so that a model that has changed is noticed
 
 
 def _check_same_table(place: _VerifiedSoFar, identity: str) -> None:
@@ -347,6 +352,16 @@ def _check_same_table(place: _VerifiedSoFar, identity: str) -> None:
             "leave out resume=, or delete the file of --resume"
         )
     place.identity = identity
+
+
+def _check_same_model(place: _VerifiedSoFar, model: str) -> None:
+    """Raise `UsageError` if the saved position is of a verification by another model."""
+    if place.model not in ("", model):
+        raise UsageError(
+            f"the model of table {place.table!r} has changed since the verification to resume has read a part of it; "
+            "leave out resume=, or delete the file of --resume"
+        )
+    place.model = model
 
 
 def _parts(targets: Sequence[Target]) -> list[_VerifiedPart]:

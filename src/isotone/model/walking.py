@@ -72,6 +72,14 @@ class _Position(msgspec.Struct):
     units: float = 0.0
 
 
+def check_units(units_per_second: float | None) -> None:
+    """Raise `UsageError` for a budget of capacity units with which a walk would read nothing."""
+    if units_per_second is not None and not units_per_second > 0:
+        raise UsageError(
+            f"units_per_second={units_per_second!r} would read nothing; give a number above 0"
+        )
+
+
 class Walk:
     """A walk over the items of one table.
 
@@ -92,10 +100,7 @@ class Walk:
     ) -> None:
         if type(segments) is not int or not 1 <= segments <= limits.TOTAL_SEGMENTS:
             raise UsageError(f"a table cannot be read in segments={segments!r}; give 1 or more")
-        if units_per_second is not None and not units_per_second > 0:
-            raise UsageError(
-                f"units_per_second={units_per_second!r} would read nothing; give a number above 0"
-            )
+        check_units(units_per_second)
         self.table = table
         self.description = description
         """The table's description; the first step reads it, unless it is given."""

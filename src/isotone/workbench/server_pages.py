@@ -36,6 +36,8 @@ def server_page(target: str, name: str) -> dict[str, Any]:
         body = reply.content
     except (ConnectionFailed, UsageError) as error:
         return _none(f"{target}/{name} does not answer: {error}")
+    if reply.status >= 500:
+        return _none(f"{target}/{name} does not answer: status {reply.status}")
     if reply.status != 200 or _OURS[name] not in body:
         return _none(
             f"{target} has no /{name}: it is another engine, or shows it to clients on its own machine only"

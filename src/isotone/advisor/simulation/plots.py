@@ -15,7 +15,12 @@ from isotone.errors import UsageError
 from isotone.output_paths import OutputPath, check_output, write_whole
 
 FORMATS: Final = ("png", "svg", "pdf")
-_BEGINS: Final = (b"\x89PNG", b"<?xml", b"%PDF")
+_PROGRAM: Final = "isotone simulate"
+_METADATA: Final[dict[str, dict[str, Any]]] = {
+    "png": {"Software": _PROGRAM},
+    "svg": {"Creator": _PROGRAM, "Date": None},
+    "pdf": {"Creator": _PROGRAM},
+}
 _PLACES: Final = 5
 _KEYS: Final = 8
 _MONTHS: Final = 24
@@ -28,7 +33,7 @@ _GIGABYTE: Final = 1e9
 
 def picture_output(option: str, path: str | PathLike[str]) -> OutputPath:
     """The `OutputPath` of a picture, which replaces an earlier one alone."""
-    return OutputPath(option, path, begins=_BEGINS)
+    return OutputPath(option, path, mark=_PROGRAM.encode())
 
 
 def save(forecast: Forecast, path: str | PathLike[str]) -> None:
@@ -38,8 +43,7 @@ def save(forecast: Forecast, path: str | PathLike[str]) -> None:
         raise UsageError(f"{path}: a picture ends in {', '.join(f'.{each}' for each in FORMATS)}")
     check_output(picture_output("the picture", path))
     picture = BytesIO()
-    metadata = {"Date": None} if ending == "svg" else None
-    _figure(forecast).savefig(picture, format=ending, dpi=150, metadata=metadata)
+    _figure(forecast).savefig(picture, format=ending, dpi=150, metadata=_METADATA[ending])
     write_whole(Path(path), picture.getvalue())
 
 
