@@ -254,10 +254,12 @@ def test_a_counter_costs_as_documented(clock: ManualClock) -> None:
         counter.reset()
         assert requests.taken() == {"BatchGetItem": 1}
         brief = Counter(store, "b", expires=timedelta(seconds=1), table=table)
-        for expected in ({"UpdateItem": 1}, {"UpdateItem": 1, "PutItem": 1}):
-            brief.add()
-            assert requests.taken() == expected
-            clock.advance(2)
+        brief.add()
+        assert requests.taken() == {"UpdateItem": 1}
+        clock.advance(2)
+        brief.add()  # the database may have deleted the expired item meanwhile
+        assert requests.taken() in ({"UpdateItem": 1, "PutItem": 1}, {"UpdateItem": 1})
+        clock.advance(2)
         sharded.value()
         assert requests.taken() == {"BatchGetItem": 3}
         Sequence(store, "other", table=table).next()
