@@ -23,6 +23,7 @@ EXTRAS = {
     "otel",
     "parquet",
     "plots",
+    "postgres",
     "schema",
     "sqlalchemy",
     "vectors",

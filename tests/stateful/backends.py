@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.postgres_server import database_address
+
 import isotone
 from isotone.errors import ApiError
 from isotone.server import running_server
@@ -55,9 +57,9 @@ def over_http(url: str) -> Iterator[Ask]:
 
 @contextlib.contextmanager
 def all_backends(folder: Path) -> Iterator[dict[str, tuple[Ask, isotone.Database]]]:
-    """Three databases, alike but for where they live."""
+    """Three databases, alike but for where they live; with `make postgres` the first is in PostgreSQL."""
     with (
-        isotone.open(":memory:") as memory,
+        isotone.open(database_address()) as memory,
         isotone.open(folder / "file.db", durability="none") as file,
         isotone.open(":memory:") as served,
         running_server(served) as url,

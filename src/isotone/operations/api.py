@@ -71,10 +71,11 @@ READS: Final = frozenset(
 class Api:
     """The API over an engine. Every method may be called from any thread."""
 
-    __slots__ = ("engine", "served")
+    __slots__ = ("_reads_together", "engine", "served")
 
     def __init__(self, engine: Engine) -> None:
         self.engine: Engine = engine
+        self._reads_together = engine.store.reads_together
         self.served: ServedQueries | None = None
         """Counts the requests of `send` by their shape, if it is set."""
         engine.home.before_commit = replication.deliver
@@ -195,6 +196,13 @@ class Api:
         if len(requests) > 1:
             try:
                 with self.engine.writing:
+                    if self._reads_together:
+                        self.engine.store.read_together(
+                            [
+                                partial(self.send, operation, body, True)
+                                for operation, body in requests
+                            ]
+                        )
                     results = [self._answer(operation, body, False) for operation, body in requests]
                 return [
                     self._answer(*request, True) if type(result) is EvaluateFirst else result
