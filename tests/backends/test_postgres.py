@@ -197,3 +197,50 @@ def test_a_server_that_does_not_answer() -> None:
     with pytest.raises(StorageError, match=r"ann@127\.0\.0\.1:1/app.*cannot be used") as caught:
         isotone.open("postgresql://ann:secret@127.0.0.1:1/app")
     assert "secret" not in str(caught.value)
+
+
+def test_reads_of_one_turn_go_out_together(database: isotone.Database, address: str) -> None:
+    gets = [
+        ("GetItem", json.dumps({"TableName": "tab", "Key": key(number)}).encode())
+        for number in range(32)
+    ]
+    query = ("Query", json.dumps({"TableName": "tab", **QUERY, "Limit": 5}).encode())
+    none = ("GetItem", b'{"TableName": "none", "Key": {"p": {"S": "a"}}}')
+    answers: list[Any] = []
+    assert trips(database, lambda: answers.extend(database.send_reads(gets))) == 1
+    wanted = [{"Item": item(number)} if number < 30 else {} for number in range(32)]
+    assert [json.loads(answer) for answer in answers] == wanted
+    mixed: Any = database.send_reads([query, *gets[:3], none, ("ListTables", b"{}")])
+    assert json.loads(mixed[0])["Count"] == 5
+    assert [json.loads(answer) for answer in mixed[1:4]] == wanted[:3]
+    assert type(mixed[4]).__name__ == "ResourceNotFoundException"
+    assert json.loads(mixed[5]) == {"TableNames": ["tab"]}
+    with isotone.open(address) as other:  # what is known of the turn is forgotten after it
+        other.execute("DeleteItem", {"TableName": "tab", "Key": key(1)})
+        again: Any = database.send_reads(gets)
+        assert json.loads(again[1]) == {}
+        other.execute("DeleteTable", {"TableName": "tab"})
+        gone: Any = database.send_reads(gets)
+        assert {type(answer).__name__ for answer in gone} == {"ResourceNotFoundException"}
+
+
+def test_a_server_gathers_reads(address: str) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from tests.crash.server_storm import Caller
+
+    from isotone.server import running_server
+
+    with isotone.open(address) as database, running_server(database) as url:
+        database.execute("CreateTable", TABLE)
+
+        def put_and_get(worker: int) -> None:
+            with Caller(url) as call:
+                for number in range(worker * 100, worker * 100 + 30):
+                    call("PutItem", TableName="tab", Item=item(number))
+                    got = call("GetItem", TableName="tab", Key=key(number), ConsistentRead=True)
+                    assert got["Item"] == item(number)
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(put_and_get, range(8)))
+        assert database.check() == []

@@ -60,7 +60,7 @@ def kill_a_backend(postgres: PostgresServer, random: Random) -> None:
         found = connection.execute(
             "SELECT pid FROM pg_stat_activity WHERE application_name = 'isotone'"
         ).fetchall()
-        os.kill(random.choice(found)[0], signal.SIGKILL)
+    os.kill(random.choice(found)[0], signal.SIGKILL)
 
 
 def kill(

@@ -505,6 +505,19 @@ class Database(Native):
             self._roll_back_after(error)
             raise
 
+    @property
+    def reads_together(self) -> bool:
+        """Whether `send_reads` is faster than one `send` after the other."""
+        return self.engine.store.reads_together
+
+    def send_reads(
+        self, requests: Sequence[tuple[str, bytes]], region: str = ""
+    ) -> Sequence[Answered]:
+        """Execute requests that change nothing, each as if it were alone. `region` is as in `send`."""
+        database = self.in_region(region) if region else self
+        with self._unbroken():
+            return database._api.send_reads(requests)
+
     def health(self) -> str:
         """Why this database cannot be read or written now; empty if it can."""
         return health(self.engine.home)

@@ -77,13 +77,15 @@ class OrderedStore(Protocol):
         """
 
     reads_together: bool
-    """Whether `read_together` saves round trips to a server; otherwise it does nothing."""
+    """Whether `reading_together` saves round trips to a server; otherwise it does nothing."""
 
-    def read_together(self, attempts: Sequence[Callable[[], object]]) -> None:
-        """In the open transaction, fetch together what some functions read first, each of which is called later.
+    def reading_together(
+        self, attempts: Sequence[Callable[[], object]]
+    ) -> AbstractContextManager[None]:
+        """Fetch together what some functions read, each of which the caller calls inside the block.
 
-        It calls each up to its first write or unknown read, where an exception ends it that is no `Exception`; so a
-        function must not change anything before it writes.
+        Before that, each is called up to its first unknown read, or its first write, where an exception ends it that is no
+        `Exception`. So a function must not change anything before it writes.
         """
 
     def queue(self) -> AbstractContextManager[Callable[[float], object]]:

@@ -12,7 +12,7 @@ whole bundle.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -48,3 +48,31 @@ def changed(bundle: bytes | None, written: Mapping[bytes, bytes | None]) -> byte
     entries.update({key[LONGEST:]: value for key, value in written.items()})
     left = sorted((rest, value) for rest, value in entries.items() if value is not None)
     return _encode(left) if left else None
+
+
+def rows_of(keys: Sequence[bytes]) -> list[bytes]:
+    """The keys of the rows that have some keys."""
+    return sorted({key[:LONGEST] for key in keys})
+
+
+def end_of_rows(high: bytes | None) -> bytes | None:
+    """The upper bound of the rows in which the keys below `high` are."""
+    return high if high is None or len(high) <= LONGEST else high[:LONGEST] + b"\0"
+
+
+def entries_of(
+    keys: Sequence[bytes],
+    values: Sequence[bytes],
+    low: bytes,
+    high: bytes | None,
+    reverse: bool,
+) -> Iterator[tuple[bytes, bytes]]:
+    """The entries of some rows. Bundles of long keys may have some outside of the range."""
+    rows = zip(keys, values, strict=True)
+    if max(map(len, keys)) < LONGEST:
+        return rows
+    return (
+        (key, value)
+        for key, value in expanded(rows, reverse)
+        if low <= key and (high is None or key < high)
+    )

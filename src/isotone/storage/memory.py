@@ -61,8 +61,11 @@ class MemoryStore:
         """Begin a transaction, or a nested one; it never waits. O(1); a rollback is O(writes undone)."""
         return _MemoryTransaction(self._open)
 
-    def read_together(self, attempts: Sequence[Callable[[], object]]) -> None:
+    def reading_together(
+        self, attempts: Sequence[Callable[[], object]]
+    ) -> AbstractContextManager[None]:
         """Do nothing: there are no round trips."""
+        return nullcontext()
 
     def queue(self) -> AbstractContextManager[Callable[[float], object]]:
         """Never needed: no transaction waits."""

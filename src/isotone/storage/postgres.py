@@ -22,7 +22,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
-from itertools import islice
+from itertools import chain, islice
 from struct import Struct
 from typing import Any, Final, Literal
 
@@ -42,7 +42,7 @@ from isotone.storage.interface import (
     damaged_entry,
     existing_tree,
 )
-from isotone.storage.long_keys import LONGEST, expanded, value_in
+from isotone.storage.long_keys import LONGEST, end_of_rows, entries_of, rows_of, value_in
 from isotone.storage.postgres_connection import (
     Connection,
     ServerStatement,
@@ -54,7 +54,7 @@ from isotone.storage.write_buffer import Branch, WriteBuffer
 
 Durability = Literal["disk", "process", "none"]
 
-_PASSES: Final = 2  # of `read_together`
+_PASSES: Final = 3  # of `reading_together`
 _FIRST: Final = (
     32  # rows of a range that are read first, if the caller does not say how many it takes
 )
@@ -87,6 +87,7 @@ class PostgresStore:
         "_buffer",
         "_depth",
         "_durability",
+        "_fetched",
         "_gate",
         "_has_changed",
         "_is_queued",
@@ -139,7 +140,8 @@ class PostgresStore:
         self._depth = self._snapshots = 0
         self._losses = self._snapshot_losses = 0  # of the session in which the open block began
         self._buffer = WriteBuffer()
-        self._wanted: dict[str, set[bytes]] | None = None  # keys that attempts want to read
+        self._wanted: dict[Sequence[ServerStatement], None] | None = None  # what attempts want
+        self._fetched: dict[Sequence[ServerStatement], list[Any]] = {}  # results of it
         self._unsettled = False  # whether a commit was interrupted
         self._gate = threading.Lock()  # held by whoever uses the session of the transactions
         self._is_queued = False  # whether that session waits for its turn
@@ -159,18 +161,24 @@ class PostgresStore:
         """
         return _Transaction(self, wait, synced)
 
-    def read_together(self, attempts: Sequence[Callable[[], object]]) -> None:
-        """Fetch what some functions read first, in the open transaction. At most two round trips."""
-        for _ in range(_PASSES):
-            wanted: dict[str, set[bytes]] = {}
-            self._wanted = wanted
-            try:
-                attempts = [attempt for attempt in attempts if _ends_early(attempt)]
-            finally:
-                self._wanted = None
-            if not wanted:
-                return
-            self._fetch({tree: sorted(keys) for tree, keys in wanted.items()})
+    @contextmanager
+    def reading_together(self, attempts: Sequence[Callable[[], object]]) -> Iterator[None]:
+        """Fetch what some functions read, in a few round trips for all of them; it is known inside the block."""
+        self._fetched = {}
+        try:
+            for _ in range(_PASSES):
+                wanted: dict[Sequence[ServerStatement], None] = {}
+                self._wanted = wanted
+                try:
+                    attempts = [attempt for attempt in attempts if _ends_early(attempt)]
+                finally:
+                    self._wanted = None
+                if not wanted:
+                    break
+                self._fetch([*wanted])
+            yield
+        finally:
+            self._fetched = {}
 
     @contextmanager
     def queue(self) -> Iterator[Callable[[float], object]]:
@@ -253,7 +261,7 @@ class PostgresStore:
                 self._meet_missing_table(failure)
                 continue
             if not self._snapshots:
-                self._latest = result.get_value(0, 1)
+                self._see(result.get_value(0, 1))
                 if result.get_value(0, 2) != self._trees_seen:
                     self._load_trees()
                     continue
@@ -393,7 +401,7 @@ class PostgresStore:
     ) -> Iterator[tuple[bytes, bytes]]:
         """The stored entries of a range."""
         for keys, values in self._rows(tree, relation, low, high, reverse, count):
-            yield from _entries_of(keys, values, low, high, reverse)
+            yield from entries_of(keys, values, low, high, reverse)
 
     def _values(
         self, tree: str, relation: str, low: bytes, high: bytes | None, reverse: bool, count: int
@@ -402,14 +410,14 @@ class PostgresStore:
         for keys, values in self._rows(tree, relation, low, high, reverse, count):
             if max(map(len, keys)) < LONGEST:
                 yield values
-            elif found := [value for _, value in _entries_of(keys, values, low, high, reverse)]:
+            elif found := [value for _, value in entries_of(keys, values, low, high, reverse)]:
                 yield found
 
     def _rows(
         self, tree: str, relation: str, low: bytes, high: bytes | None, reverse: bool, count: int
     ) -> Iterator[tuple[list[bytes], list[bytes]]]:
         """The keys and values of the rows of a range, in chunks; no chunk is empty."""
-        bounds = [low[:LONGEST], _end_of_rows(high)]
+        bounds = [low[:LONGEST], end_of_rows(high)]
         is_first = True
         while True:
             sql = self._sql.of(relation).range[is_first or reverse, bounds[1] is not None, reverse]
@@ -441,20 +449,35 @@ class PostgresStore:
         if self._depth or self._snapshots:
             return self._read(statement)[0]
         result, state = self._read(statement, self._sql.state)
-        self._latest = state.get_value(0, 0)
+        self._see(state.get_value(0, 0))
         return result
 
     def _read(self, *statements: ServerStatement) -> list[Any]:
         """Results in the open block, or outside of one; there a lost session is replaced once."""
+        if self._fetched or self._wanted is not None:
+            found = None if self._snapshots else self._fetched.get(statements)
+            if found is not None:
+                return found
+            if self._wanted is not None:
+                self._wanted[statements] = None
+                raise _AttemptEnds
         if self._depth:
             return self._write(*statements)
         if self._snapshots:
             return _in_session(self._reading, self._snapshot_losses, statements)
         return _repeated(self._reading, statements)
 
+    def _fetch(self, wanted: list[Sequence[ServerStatement]]) -> None:
+        """Send what attempts want together. If the server refuses a part, each reads for itself."""
+        with suppress(StatementFailed):
+            results = iter(self._read(*chain.from_iterable(wanted)))
+            for statements in wanted:
+                self._fetched[statements] = [*islice(results, len(statements))]
+
     def _read_state(self) -> None:
         (state,) = self._read(self._sql.state)
-        self._latest, trees = state.get_value(0, 0), state.get_value(0, 1)
+        self._see(state.get_value(0, 0))
+        trees = state.get_value(0, 1)
         if trees != self._trees_seen:
             self._load_trees()
 
@@ -486,15 +509,21 @@ class PostgresStore:
         if self._trees_seen == before:
             raise failure
 
+    def _see(self, revision: bytes) -> None:
+        """Note a revision that a read has met; of several, the highest counts, because results may have waited."""
+        self._latest = max(self._latest, revision)
+
     def _note_commits(self) -> None:
         if self._latest != self._seen:
             self._has_changed = True
             self._seen = self._latest
+            if self._wanted is None:
+                self._fetched = {}  # it may be older than what the caller reads from now on
 
     def _forget_seen(self) -> None:
         """Take it that others have committed: the server may be another one, with the same revision."""
         self._has_changed = True
-        self._trees_seen = _NEVER_BEGUN
+        self._seen = self._latest = self._trees_seen = _NEVER_BEGUN
 
     # Writing
 
@@ -528,32 +557,9 @@ class PostgresStore:
             return branch.written[key]
         if branch.relation is None:
             return None
-        if key in branch.fetched:
-            return branch.fetched[key]
-        if self._wanted is not None:
-            self._wanted.setdefault(tree, set()).add(key)
-            raise _AttemptEnds
-        (result,) = self._write(
-            ServerStatement(self._sql.of(branch.relation).get, (key[:LONGEST],))
-        )
+        (result,) = self._read(ServerStatement(self._sql.of(branch.relation).get, (key[:LONGEST],)))
         value: bytes | None = result.get_value(0, 0)
         return value if len(key) < LONGEST else value_in(value, key)
-
-    def _fetch(self, wanted: dict[str, list[bytes]]) -> None:
-        """Read the values of some keys, for as long as the transaction is open. One round trip."""
-        branches = [self._branch(tree) for tree in wanted]
-        results = self._write(
-            *(
-                ServerStatement(self._sql.of(branch.relation or "").rows, (array(_rows_of(keys)),))
-                for branch, keys in zip(branches, wanted.values(), strict=True)
-            )
-        )
-        for branch, keys, result in zip(branches, wanted.values(), results, strict=True):
-            value_at = result.get_value
-            rows = {value_at(row, 0): value_at(row, 1) for row in range(result.ntuples)}
-            for key in keys:
-                row = rows.get(key[:LONGEST])
-                branch.fetched[key] = row if len(key) < LONGEST else value_in(row, key)
 
     def _existing(self, branch: Branch, keys: Sequence[bytes]) -> set[bytes]:
         """Those of some keys that exist."""
@@ -572,15 +578,13 @@ class PostgresStore:
     def _rows_at(self, relation: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         """The values of the rows of some keys. One round trip."""
         (result,) = self._write(
-            ServerStatement(self._sql.of(relation).rows, (array(_rows_of(keys)),))
+            ServerStatement(self._sql.of(relation).rows, (array(rows_of(keys)),))
         )
         value_at = result.get_value
         return {value_at(row, 0): value_at(row, 1) for row in range(result.ntuples)}
 
     def _write(self, *statements: ServerStatement) -> list[Any]:
         """Results in the open transaction."""
-        if self._wanted is not None:
-            raise _AttemptEnds
         return _in_session(self._writing, self._losses, statements)
 
     def _begin(self, wait: bool, synced: bool) -> None:
@@ -593,7 +597,7 @@ class PostgresStore:
         try:
             state = self._take_turn(wait, synced)
             self._losses = self._writing.losses
-            self._latest = state.get_value(0, 0)
+            self._see(state.get_value(0, 0))
             self._note_commits()
             self._depth = 1
             if state.get_value(0, 1) != self._trees_seen:
@@ -767,7 +771,7 @@ class PostgresStore:
 
 
 class _AttemptEnds(BaseException):
-    """Ends an attempt of `read_together`. No `Exception`: nothing between here and there is to handle it."""
+    """Ends an attempt of `reading_together`. No `Exception`: nothing between here and there is to handle it."""
 
 
 class _Transaction:
@@ -817,9 +821,11 @@ class _Snapshot:
     def __enter__(self) -> None:
         store = self._store
         if not store._depth and not store._snapshots:
+            if store._wanted is not None:
+                raise _AttemptEnds
             _, state = _repeated(store._reading, [_BEGIN_READING, store._sql.state])
             store._snapshot_losses = store._reading.losses
-            store._latest = state.get_value(0, 0)
+            store._see(state.get_value(0, 0))
             store._note_commits()
             store._snapshots = 1
             if state.get_value(0, 1) != store._trees_seen:
@@ -867,31 +873,3 @@ def _ends_early(attempt: Callable[[], object]) -> bool:
     except Exception:  # noqa: BLE001 - it is called again, and its caller gets the error then
         return False
     return False
-
-
-def _rows_of(keys: Sequence[bytes]) -> list[bytes]:
-    """The keys of the rows that have some keys."""
-    return sorted({key[:LONGEST] for key in keys})
-
-
-def _end_of_rows(high: bytes | None) -> bytes | None:
-    """The upper bound of the rows in which the keys below `high` are."""
-    return high if high is None or len(high) <= LONGEST else high[:LONGEST] + b"\0"
-
-
-def _entries_of(
-    keys: Sequence[bytes],
-    values: Sequence[bytes],
-    low: bytes,
-    high: bytes | None,
-    reverse: bool,
-) -> Iterator[tuple[bytes, bytes]]:
-    """The entries of some rows. Bundles of long keys may have some outside of the range."""
-    rows = zip(keys, values, strict=True)
-    if max(map(len, keys)) < LONGEST:
-        return rows
-    return (
-        (key, value)
-        for key, value in expanded(rows, reverse)
-        if low <= key and (high is None or key < high)
-    )

@@ -44,8 +44,10 @@ class PrefixedStore:
     def transaction(self, *, wait: bool = True, synced: bool = True) -> StoreTransaction:
         return self._whole.transaction(wait=wait, synced=synced)
 
-    def read_together(self, attempts: Sequence[Callable[[], object]]) -> None:
-        self._whole.read_together(attempts)
+    def reading_together(
+        self, attempts: Sequence[Callable[[], object]]
+    ) -> AbstractContextManager[None]:
+        return self._whole.reading_together(attempts)
 
     def queue(self) -> AbstractContextManager[Callable[[float], object]]:
         return self._whole.queue()

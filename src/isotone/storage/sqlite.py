@@ -182,8 +182,11 @@ class SQLiteStore:
         """
         return _SQLiteTransaction(self, wait, synced)
 
-    def read_together(self, attempts: Sequence[Callable[[], object]]) -> None:
+    def reading_together(
+        self, attempts: Sequence[Callable[[], object]]
+    ) -> AbstractContextManager[None]:
         """Do nothing: there are no round trips."""
+        return nullcontext()
 
     def queue(self) -> AbstractContextManager[Callable[[float], object]]:
         """A file has no queue: whoever tries first when the lock is free gets it."""

@@ -16,16 +16,13 @@ _MISSING: Final = object()
 
 
 class Branch:
-    """What a transaction has written to one tree, and some of what is stored in it (`fetched`). `relation` is its table on
-    the server; None for a tree that the transaction made.
-    """
+    """What a transaction has written to one tree. `relation` is its table on the server; None for a tree that it made."""
 
-    __slots__ = ("fetched", "keys", "relation", "written")
+    __slots__ = ("keys", "relation", "written")
 
     def __init__(self, relation: str | None) -> None:
         self.relation = relation
         self.written: dict[bytes, bytes | None] = {}
-        self.fetched: dict[bytes, bytes | None] = {}
         self.keys = SortedList()
 
     def set(self, key: bytes, value: bytes | None) -> None:
