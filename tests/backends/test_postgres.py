@@ -215,6 +215,7 @@ def test_reads_of_one_turn_go_out_together(database: isotone.Database, address: 
     assert [json.loads(answer) for answer in mixed[1:4]] == wanted[:3]
     assert type(mixed[4]).__name__ == "ResourceNotFoundException"
     assert json.loads(mixed[5]) == {"TableNames": ["tab"]}
+    assert not database.engine.lock._is_owned()  # whatever ended an attempt
     with isotone.open(address) as other:  # what is known of the turn is forgotten after it
         other.execute("DeleteItem", {"TableName": "tab", "Key": key(1)})
         again: Any = database.send_reads(gets)

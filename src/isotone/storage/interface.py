@@ -84,8 +84,8 @@ class OrderedStore(Protocol):
     ) -> AbstractContextManager[None]:
         """Fetch together what some functions read, each of which the caller calls inside the block.
 
-        Before that, each is called up to its first unknown read, or its first write, where an exception ends it that is no
-        `Exception`. So a function must not change anything before it writes.
+        Before that, each is called up to its first unknown read, or its first write, where a `TakesLong` ends it. So a
+        function must not change anything before it writes.
         """
 
     def queue(self) -> AbstractContextManager[Callable[[float], object]]:

@@ -26,7 +26,7 @@ from itertools import chain, islice
 from struct import Struct
 from typing import Any, Final, Literal
 
-from isotone.errors import StorageBusy, StorageCorrupt, StorageError, UsageError
+from isotone.errors import StorageBusy, StorageCorrupt, StorageError, TakesLong, UsageError
 from isotone.postgres_address import address_of
 from isotone.storage.interface import (
     ABANDONED,
@@ -770,8 +770,8 @@ class PostgresStore:
                 self._writing.post(_ROLLBACK)
 
 
-class _AttemptEnds(BaseException):
-    """Ends an attempt of `reading_together`. No `Exception`: nothing between here and there is to handle it."""
+class _AttemptEnds(TakesLong):
+    """Ends an attempt of `reading_together`: like any `TakesLong`, it passes through all blocks, and nothing was done."""
 
 
 class _Transaction:
