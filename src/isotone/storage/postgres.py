@@ -55,9 +55,7 @@ from isotone.storage.write_buffer import Branch, WriteBuffer
 Durability = Literal["disk", "process", "none"]
 
 _PASSES: Final = 3  # of `reading_together`
-_FIRST: Final = (
-    32  # rows of a range that are read first, if the caller does not say how many it takes
-)
+_FIRST: Final = 128  # rows of a range that are read first if the caller takes all
 _MOST: Final = 4000  # rows of a later chunk
 _CHUNK_SIZE: Final = 1 << 20  # its bytes, as far as known before they are read
 _GROWTH: Final = 8
@@ -419,6 +417,7 @@ class PostgresStore:
         """The keys and values of the rows of a range, in chunks; no chunk is empty."""
         bounds = [low[:LONGEST], end_of_rows(high)]
         is_first = True
+        count = max(1, min(count, _CHUNK_SIZE // self._sql.of(relation).row_size))
         while True:
             sql = self._sql.of(relation).range[is_first or reverse, bounds[1] is not None, reverse]
             given = [bound for bound in bounds if bound is not None]
@@ -436,12 +435,13 @@ class PostgresStore:
             value_at = result.get_value
             keys = [value_at(row, 0) for row in range(found)]
             values = [value_at(row, 1) for row in range(found)]
+            size = sum(map(len, keys)) + sum(map(len, values))
+            self._sql.of(relation).row_size = max(1, size // found)
             yield keys, values
             if found < count:
                 return
             bounds[1 if reverse else 0] = keys[-1]
             is_first = False
-            size = sum(map(len, keys)) + sum(map(len, values))
             count = max(1, min(_MOST, _GROWTH * count, _CHUNK_SIZE * count // size))
 
     def _read_range(self, statement: ServerStatement) -> Any:

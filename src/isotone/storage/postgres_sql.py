@@ -22,15 +22,17 @@ FORMAT: Final = b"1"
 _LOCK_CLASS: Final = 1507  # of our advisory locks; the schema's hash is their number
 _TABLES: Final = 1000  # whose SQL is kept
 _DROPPED_AT_ONCE: Final = 50  # tables that are deleted in one transaction
+_ASSUMED_SIZE: Final = 4096  # bytes of a row before any was read
 _LONGEST_NAME: Final = 63  # of a table of PostgreSQL
 
 
 class TableSQL:
     """The SQL for one table."""
 
-    __slots__ = ("delete", "get", "put", "put_all", "range", "rows")
+    __slots__ = ("delete", "get", "put", "put_all", "range", "row_size", "rows")
 
     def __init__(self, table: str, state: str) -> None:
+        self.row_size: int = _ASSUMED_SIZE  # the average of the rows that a range has read last
         self.get = f"SELECT (SELECT value FROM {table} WHERE key = $1), revision, trees FROM {state}".encode()
         self.rows = f"SELECT key, value FROM {table} WHERE key = ANY ($1)".encode()
         conflict = "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
