@@ -74,14 +74,18 @@ class PostgresServer:
         return f"postgresql://isotone@/postgres?host={self.folder}"
 
     def __enter__(self) -> Self:
-        self.folder.chmod(0o755)
-        if os.geteuid() == 0:
-            user = next(name for name in _USERS if _exists(name))
-            os.chown(self.folder, pwd.getpwnam(user).pw_uid, -1)
+        self.give_to_user()
         made = ["initdb", "-D", str(self.data), "-U", "isotone", "-A", "trust", "--no-sync"]
         subprocess.run(self.command(*made, "-E", "UTF8"), check=True, capture_output=True, cwd="/")
         self.start()
         return self
+
+    def give_to_user(self) -> None:
+        """Let the user of the server write into its folder, and all connect to its socket."""
+        self.folder.chmod(0o755)
+        if os.geteuid() == 0:
+            user = next(name for name in _USERS if _exists(name))
+            os.chown(self.folder, pwd.getpwnam(user).pw_uid, -1)
 
     def command(self, program: str, *arguments: str) -> list[str]:
         """The command of one of the server's programs, as a user whom it accepts."""
@@ -95,6 +99,34 @@ class PostgresServer:
         return [
             "setpriv", f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}", "--clear-groups", *command,
         ]  # fmt: skip
+
+    def replica(self, *settings: str, is_synchronous: bool = False) -> PostgresServer:
+        """A running replica, which receives what this server writes; a synchronous one before a commit is acknowledged."""
+        found = PostgresServer(*self._settings, *settings)
+        found.give_to_user()
+        name = f"replica{next(_numbers)}"
+        connection = f"host={self.folder} user=isotone application_name={name}"
+        copy = ["pg_basebackup", "-D", str(found.data), "-d", connection, "-R", "-c", "fast"]
+        subprocess.run(self.command(*copy), check=True, capture_output=True, cwd="/")
+        found.start()
+        if is_synchronous:
+            self.execute(f"ALTER SYSTEM SET synchronous_standby_names = '{name}'")
+            self.execute("SELECT pg_reload_conf()")
+            state = "SELECT sync_state FROM pg_stat_replication"
+            while self.execute(state) != [("sync",)]:
+                time.sleep(0.02)
+        return found
+
+    def promote(self) -> None:
+        """Make a replica the primary."""
+        self.execute("SELECT pg_promote()")
+
+    def execute(self, sql: str) -> list[tuple[object, ...]]:
+        import psycopg
+
+        with psycopg.connect(self.libpq_address, autocommit=True) as connection:
+            cursor = connection.execute(sql)
+            return cursor.fetchall() if cursor.description else []
 
     def start(self) -> None:
         """Start the server on its data, also after `kill`, and wait until it answers."""
