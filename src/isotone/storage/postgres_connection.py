@@ -13,7 +13,7 @@ sees by it that what it had begun is gone.
 from __future__ import annotations
 
 import os
-import select
+import selectors
 import struct
 import time
 from collections.abc import Callable, Sequence
@@ -86,16 +86,17 @@ class Connection:
     __slots__ = (
         "__weakref__",
         "_asked",
+        "_awaited",
         "_closed_because",
         "_failed_at",
         "_failure",
         "_libpq",
         "_names",
         "_parameters",
-        "_poll",
         "_prepared",
         "_received",
         "_reopened",
+        "_selector",
         "_session",
         "_settings",
         "_shown",
@@ -117,7 +118,8 @@ class Connection:
         self._settings = _SETTINGS + settings
         self._session: Any = None
         self._libpq: Any = None
-        self._poll: Any = None
+        self._selector: Any = None
+        self._awaited = selectors.EVENT_READ
         self._prepared: dict[bytes, bytes] = {}
         self._names = count()
         self._asked: list[bytes] | None = None  # what awaits its results; empty for a statement
@@ -206,7 +208,7 @@ class Connection:
 
     def await_reply(self, seconds: float) -> None:
         """Wait until the server has sent something, at most some seconds; reads nothing."""
-        self._wait(select.POLLIN, seconds)
+        self._wait(selectors.EVENT_READ, seconds)
 
     def lost(self, reason: str) -> StorageError:
         """Close the session, and return the error for its caller."""
@@ -218,6 +220,8 @@ class Connection:
         session, self._session, self._libpq = self._session, None, None
         self._asked = None
         if session is not None:
+            if self._selector is not None:
+                self._selector.close()
             self.losses += 1
             session.close()
 
@@ -237,7 +241,7 @@ class Connection:
     def _flush(self) -> None:
         """Send everything, and read meanwhile: otherwise the server might wait for us to read its answers."""
         while self._libpq.flush():
-            self._wait(select.POLLIN | select.POLLOUT, REPLY_TIMEOUT)
+            self._wait(selectors.EVENT_READ | selectors.EVENT_WRITE, REPLY_TIMEOUT)
             self._libpq.consume_input()
 
     def _next_batch(self, deadline: float) -> list[Any] | None:
@@ -246,7 +250,7 @@ class Connection:
         was_end = False
         while True:
             while libpq.is_busy():
-                if not self._wait(select.POLLIN, deadline - time.monotonic()):
+                if not self._wait(selectors.EVENT_READ, deadline - time.monotonic()):
                     return None
                 libpq.consume_input()
             result = libpq.get_result()
@@ -262,8 +266,10 @@ class Connection:
             received.append(result)
 
     def _wait(self, events: int, seconds: float) -> bool:
-        self._poll.modify(self._libpq.socket, events)
-        return bool(self._poll.poll(max(0.0, seconds * 1000)))
+        if events != self._awaited:
+            self._selector.modify(self._libpq.socket, events)
+            self._awaited = events
+        return bool(self._selector.select(max(0.0, seconds)))
 
     def _refuse(self, asked: list[bytes], results: list[Any]) -> None:
         """Raise for the first statement that failed."""
@@ -310,8 +316,9 @@ class Connection:
         self._received = []
         self._unread = 0
         self._asked = None
-        self._poll = select.poll()
-        self._poll.register(libpq.socket, select.POLLIN)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(libpq.socket, selectors.EVENT_READ)
+        self._awaited = selectors.EVENT_READ
         self._libpq = libpq
         if self.losses:
             self._reopened()
@@ -329,11 +336,12 @@ class Connection:
 def _parameters(address: PostgresAddress) -> str:
     """libpq's parameters; raises `UsageError` for an address that it does not understand, without showing it whole."""
     try:
-        return psycopg.conninfo.make_conninfo(address.uri, **address.defaults)
+        found: str = psycopg.conninfo.make_conninfo(address.uri, **address.defaults)
     except psycopg.ProgrammingError:
         raise UsageError(
             f"{address.shown!r} is no address of PostgreSQL; write postgresql://user@host/database?schema=name"
         ) from None
+    return found
 
 
 def _in_one_line(message: str) -> str:
