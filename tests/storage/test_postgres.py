@@ -304,6 +304,28 @@ def test_a_server_that_is_restarted_is_found_again() -> None:
         assert integrity.check(store) == []
 
 
+# Durability
+
+
+def test_durability_is_that_of_synchronous_commit(opened: Open) -> None:
+    from isotone.storage.postgres_connection import ServerStatement
+
+    def setting(store: PostgresStore) -> bytes:
+        (result,) = store._writing.exchange(ServerStatement(b"SHOW synchronous_commit"))
+        found: bytes = result.get_value(0, 0)
+        return found
+
+    for durability, wanted in (("disk", b"on"), ("process", b"off"), ("none", b"off")):
+        assert setting(opened(durability=durability)) == wanted
+    store = opened()
+    with store.transaction(synced=False):
+        store.put("t", b"a", b"2")
+        assert setting(store) == b"off"
+    assert setting(store) == b"on"
+    store.sync()
+    assert store.get("t", b"a") == b"2"
+
+
 # Addresses
 
 

@@ -208,9 +208,9 @@ class PostgresStore:
         self._buffer = WriteBuffer()
         if self._unsettled:
             # The server may still be at the commit that was interrupted. It has the lock until it knows the outcome.
-            with self.transaction() as settled:
-                settled.rollback()
             self._unsettled = False
+            with suppress(StorageError), self.transaction() as settled:
+                settled.rollback()
             self._forget_seen()
 
     def snapshot(self) -> AbstractContextManager[None]:

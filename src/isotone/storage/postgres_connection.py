@@ -38,7 +38,9 @@ except ImportError as missing:
 REPLY_TIMEOUT: Final = 60.0
 """Seconds that the server may be silent before it counts as lost. Waiting for a lock is limited separately."""
 
-_BACK_OFF: Final = 0.5  # seconds after a failed connection in which no further one is tried
+_BACK_OFF: Final = (
+    0.5  # seconds, at least, after a failed connection in which no further one is tried
+)
 _OLDEST: Final = 140000
 _MOST_PREPARED: Final = 500
 _BINARY: Final = 1
@@ -88,7 +90,6 @@ class Connection:
         "_asked",
         "_awaited",
         "_closed_because",
-        "_failed_at",
         "_failure",
         "_libpq",
         "_names",
@@ -100,6 +101,7 @@ class Connection:
         "_session",
         "_settings",
         "_shown",
+        "_try_again_at",
         "_unread",
         "losses",
         "round_trips",
@@ -126,7 +128,7 @@ class Connection:
         self._received: list[Any] = []
         self._unread = 0  # posted batches whose results have not been read
         self._closed_because = ""
-        self._failed_at = -_BACK_OFF
+        self._try_again_at = 0.0
         self._failure = ""
         self.losses: int = 0
         self.round_trips: int = 0
@@ -168,7 +170,7 @@ class Connection:
             for sql, parameters in statements:
                 name = self._prepared.get(sql) or self._prepare(sql, asked)
                 formats = [_BINARY] * len(parameters) if parameters else None
-                self._libpq.send_query_prepared(name, parameters, formats, _BINARY)
+                self._libpq.send_query_prepared(name, [*parameters], formats, _BINARY)
                 asked.append(b"")
             self._libpq.pipeline_sync()
             self._asked = asked
@@ -289,7 +291,8 @@ class Connection:
     def _open(self) -> None:
         if self._closed_because:
             raise UsageError(self._closed_because)
-        if time.monotonic() < self._failed_at + _BACK_OFF:
+        began = time.monotonic()
+        if began < self._try_again_at:
             raise StorageError(self._failure)
         try:
             self._session = psycopg.Connection.connect(self._parameters, autocommit=True)
@@ -298,7 +301,9 @@ class Connection:
             self._failure = (
                 f"PostgreSQL at {self._shown} cannot be used: {_in_one_line(str(error))}"
             )
-            self._failed_at = time.monotonic()
+            # An attempt may wait for seconds, and what runs in the event loop's thread is to have half of its time.
+            now = time.monotonic()
+            self._try_again_at = now + max(_BACK_OFF, now - began)
             self.drop()
             raise StorageError(self._failure) from None
         except BaseException:
