@@ -24,7 +24,7 @@ TOOLS := $(wildcard tests/advisor tests/bench tests/cli tests/demo tests/design 
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick matrix lowest newest suites long check check-here check-win32 check-darwin check-typing format lock files pictures docs-serve bench since instructions oracle oracle-requests oracle-library redis crash attack clients schemas browser workbench docs packages image release clean
+.PHONY: help demo test quick matrix lowest newest suites long check check-here check-win32 check-darwin check-typing format lock files pictures docs-serve bench since instructions oracle oracle-requests oracle-library redis postgres crash attack clients schemas browser workbench docs packages image release clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -184,6 +184,10 @@ lock: ## pin the development packages again
 	$(BIN)/pip install --quiet pip-tools
 	$(BIN)/pip-compile --quiet --upgrade --extra dev --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements/dev.txt pyproject.toml
 	$(BIN)/pip-compile --quiet --upgrade --extra boto3 --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements/docs.txt pyproject.toml requirements/docs.in
+
+postgres: $(READY) ## run storage, operations, structures and histories on a PostgreSQL server that the tests start, and kill what runs (KILLS=60)
+	ISOTONE_POSTGRES=1 ISOTONE_KILLS=$(or $(KILLS),60) ISOTONE_FAILOVERS=$(or $(FAILOVERS),20) $(BIN)/pytest -s tests/storage tests/backends/test_postgres.py \
+		tests/docs/test_postgres_page.py tests/stateful tests/operations tests/structures tests/crash/test_postgres_kill.py tests/crash/test_postgres_failover.py
 
 attack: $(READY) ## the long forms of the attacks and crash tests: flipped bits, stories, fuzzers, kills of each kind, an hour of mixed load
 	ISOTONE_LONG=1 ISOTONE_SOAK_SECONDS=3600 ISOTONE_FLIPS=1000 ISOTONE_SEEDS=1000 ISOTONE_KILLS=100 $(BIN)/pytest -s tests/attack tests/crash

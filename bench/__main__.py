@@ -3,7 +3,7 @@
     python -m bench [--quick] [--rounds N] [--json FILE] [WORKLOAD…]
 
 Workloads: calls, over_http, in_process, with_boto3, own_transport, small_tests, model, at_scale, backups, leaderboard, sorted_set, structures, feed,
-startup, verifying, vectors, signatures, counting. The machine should have nothing else to do; only `calls` does not mind. `--quick` proves that everything runs; its figures mean nothing.
+startup, verifying, vectors, signatures, counting, postgres. The machine should have nothing else to do; only `calls` does not mind. `--quick` proves that everything runs; its figures mean nothing.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ WORKLOADS = (
     "over_http",
     "signatures",
     "counting",
+    "postgres",
 )
 
 

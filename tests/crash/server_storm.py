@@ -185,13 +185,19 @@ class Storm:
         self._counted: Counter[int] = Counter()
         self._tried: Counter[int] = Counter()
 
-    def rage(self, url: str, until: Callable[[], object]) -> None:
-        """Let every worker write until the server is gone, or the storm `is_over`; `until` makes it so."""
+    def rage(self, url: str, until: Callable[[], object], *others: str) -> None:
+        """Let every worker write until its server is gone, or the storm `is_over`; `until` makes it so. With `others`,
+        the workers are spread over several servers of one database.
+        """
+        urls = (url, *others)
         self.is_over = False
         with Caller(url) as call:
             if self.table not in call("ListTables")["TableNames"]:
                 create_table(call, self.table)
-        threads = [threading.Thread(target=worker.run, args=(url,)) for worker in self._workers]
+        threads = [
+            threading.Thread(target=worker.run, args=(urls[number % len(urls)],))
+            for number, worker in enumerate(self._workers)
+        ]
         for thread in threads:
             thread.start()
         try:

@@ -24,7 +24,7 @@ from isotone.cli import main
 from isotone.cli.program import parser_of
 from isotone.server import running_server
 
-RUN_ELSEWHERE = {"docs/testing.md"}
+RUN_ELSEWHERE = {"docs/testing.md", "docs/postgres.md"}
 ADDRESSES = ("http://127.0.0.1:8000", "http://localhost:8000")
 # Commands that never end, or that need a module of the reader's program.
 ONLY_PARSED = {

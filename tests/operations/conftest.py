@@ -1,4 +1,4 @@
-"""A database in memory with a clock that the test moves, and calls that must succeed or fail."""
+"""A database in memory (or in PostgreSQL) with a clock that the test moves, and calls that must succeed or fail."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.postgres_server import database_address
 
 import isotone
 from isotone.backends import embedded
@@ -61,7 +62,7 @@ def key_schema(partition: str, sort: str | None = None) -> list[dict[str, str]]:
 @pytest.fixture
 def ask() -> Iterator[Asker]:
     clock = isotone.ManualClock()
-    with isotone.open(":memory:", clock=clock, stream_shards=4) as database:
+    with isotone.open(database_address(), clock=clock, stream_shards=4) as database:
         yield Asker(database, clock)
         assert database.check() == []
 

@@ -60,6 +60,11 @@ USES = [
         "from isotone.advisor.simulation import plots; plots.save(None, 'a.png')",
     ),
     Use(
+        "postgres",
+        "psycopg",
+        "import isotone; isotone.open('postgresql://127.0.0.1:1/app')",
+    ),
+    Use(
         "schema",
         "yaml",
         "from isotone.schema.yaml_text import parsed_yaml; parsed_yaml('', 'a.yaml')",

@@ -25,6 +25,7 @@ EXTRAS = {
     "otel",
     "parquet",
     "plots",
+    "postgres",
     "schema",
     "sqlalchemy",
     "vectors",

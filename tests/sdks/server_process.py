@@ -61,14 +61,14 @@ class ServerProcess:
 
 
 def start_server(
-    file: Path | None = None,
+    file: Path | str | None = None,
     *arguments: str,
     port: int = 0,
     wrapper: Sequence[str] = (),
     prepare: Callable[[], None] | None = None,
     stderr: IO[str] | None = None,
 ) -> ServerProcess:
-    """Start a server on a file, or on memory, and wait until it says that it is ready.
+    """Start a server on a file, an address or memory, and wait until it says that it is ready.
 
     `prepare` runs in the new process before the server does; `wrapper` is a command that runs it.
     """

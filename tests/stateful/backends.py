@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from tests.postgres_server import WANTED, database_address
 
 import isotone
 from isotone.errors import ApiError
@@ -27,6 +30,12 @@ def in_process(database: isotone.Database) -> Ask:
             return error.code, json.loads(json.dumps(error.body(), default=_raw))
 
     return ask
+
+
+def in_turn(*databases: isotone.Database) -> Ask:
+    """Ask several databases over the same data, one after the other."""
+    asks = itertools.cycle(map(in_process, databases))
+    return lambda operation, request: next(asks)(operation, request)
 
 
 @contextlib.contextmanager
@@ -55,16 +64,23 @@ def over_http(url: str) -> Iterator[Ask]:
 
 @contextlib.contextmanager
 def all_backends(folder: Path) -> Iterator[dict[str, tuple[Ask, isotone.Database]]]:
-    """Three databases, alike but for where they live."""
+    """Three databases, alike but for where they live; with `make postgres` the first is in PostgreSQL, and asked in turn
+    by two that share it.
+    """
+    address = database_address()
     with (
-        isotone.open(":memory:") as memory,
+        isotone.open(address) as memory,
+        isotone.open(address) as beside,
         isotone.open(folder / "file.db", durability="none") as file,
         isotone.open(":memory:") as served,
         running_server(served) as url,
         over_http(url) as ask_over_http,
     ):
         yield {
-            "memory": (in_process(memory), memory),
+            "memory": (
+                in_turn(memory, beside) if WANTED else in_process(memory),
+                memory,
+            ),
             "file": (in_process(file), file),
             "http": (ask_over_http, served),
         }

@@ -8,6 +8,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from tests.postgres_server import needs_postgres, shared
 from tests.storage import integrity
 
 from isotone.errors import StorageError, UsageError
@@ -16,12 +17,26 @@ from isotone.storage.memory import MemoryStore
 from isotone.storage.sqlite import SQLiteStore
 
 
-@pytest.fixture(params=["memory", "sqlite memory", "sqlite file"])
+def in_postgres() -> OrderedStore:
+    from isotone.storage.postgres import PostgresStore
+
+    return PostgresStore(shared().new_address())
+
+
+@pytest.fixture(
+    params=[
+        "memory",
+        "sqlite memory",
+        "sqlite file",
+        pytest.param("postgres", marks=needs_postgres),
+    ]
+)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OrderedStore]:
     makers: dict[str, Callable[[], OrderedStore]] = {
         "memory": MemoryStore,
         "sqlite memory": lambda: SQLiteStore(":memory:"),
         "sqlite file": lambda: SQLiteStore(tmp_path / "store.db"),
+        "postgres": in_postgres,
     }
     store = makers[request.param]()
     with store.transaction():

@@ -20,6 +20,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from tests.effort import examples
+from tests.postgres_server import needs_postgres, shared
 from tests.storage import integrity
 
 from isotone.storage.interface import NoSuchTree, OrderedStore
@@ -28,7 +29,9 @@ from isotone.storage.sqlite import SQLiteStore
 
 TREES = st.sampled_from(["a", "sqlite_b", "0"])
 # Few distinct bytes, so that keys collide, share prefixes and lie at both ends.
-KEYS = st.lists(st.sampled_from([b"\x00", b"a", b"b", b"\xff"]), max_size=3).map(b"".join)
+SHORT = st.lists(st.sampled_from([b"\x00", b"a", b"b", b"\xff"]), max_size=3).map(b"".join)
+# Some about as long as a key may be in an index of PostgreSQL.
+KEYS = SHORT | st.builds(lambda size, end: b"a" * size + end, st.integers(2498, 2500), SHORT)
 VALUES = st.binary(max_size=3) | st.integers(0, 3).map(lambda size: bytes(20_000 * size))
 Model = dict[str, dict[bytes, bytes]]
 
@@ -59,10 +62,14 @@ class Stores(RuleBasedStateMachine):
         self.stores: list[OrderedStore] = [
             MemoryStore(),
             SQLiteStore(":memory:"),
-            SQLiteStore(self.file, durability="none"),
+            self.opened(),
         ]
         self.begin()
         self.create_or_drop("a")
+
+    def opened(self) -> OrderedStore:
+        """The store that is opened again and again."""
+        return SQLiteStore(self.file, durability="none")
 
     def teardown(self) -> None:
         for store in getattr(self, "stores", ()):
@@ -173,7 +180,7 @@ class Stores(RuleBasedStateMachine):
     @rule()
     def reopen(self) -> None:
         self.stores.pop().close()
-        self.stores.append(SQLiteStore(self.file, durability="none"))
+        self.stores.append(self.opened())
 
     @invariant()
     def same_trees_and_sound(self) -> None:
@@ -194,12 +201,32 @@ class Stores(RuleBasedStateMachine):
 
 
 def test_all_stores_keep_the_same_history() -> None:
+    run(Stores, examples(60))
+
+
+def run(machine: type[Stores], histories: int) -> None:
     run_state_machine_as_test(
-        Stores,
+        machine,
         settings=settings(
-            max_examples=examples(60),
+            max_examples=histories,
             stateful_step_count=40,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         ),
     )
+
+
+class WithPostgres(Stores):
+    """As `Stores`, with a store in PostgreSQL in place of the file."""
+
+    def opened(self) -> OrderedStore:
+        from isotone.storage.postgres import PostgresStore
+
+        if not hasattr(self, "address"):
+            self.address = shared().new_address()
+        return PostgresStore(self.address)
+
+
+@needs_postgres
+def test_postgres_keeps_the_same_history() -> None:
+    run(WithPostgres, examples(15))

@@ -1,4 +1,4 @@
-"""Stores of every kind for the tests of structures: in memory, in a file, over HTTP, DynamoDB Local."""
+"""Stores of every kind for the tests of structures: in memory (or in PostgreSQL), in a file, over HTTP, DynamoDB Local."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.oracle import optional_dynamodb_local
+from tests.postgres_server import database_address
 
 import isotone
 from isotone import ManualClock, Store
@@ -41,7 +42,7 @@ def address(
 ) -> Iterator[object]:
     """Where the store keeps its tables; servers of ours go by the test's clock, Amazon's by its own."""
     if request.param == "memory":
-        with isotone.open(clock=clock, stream_shards=4) as database:
+        with isotone.open(database_address(), clock=clock, stream_shards=4) as database:
             yield database
     elif request.param == "file":
         path = f"{tmp_path}/structures.db"

@@ -21,7 +21,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, Self, cast, get_args
 
-from isotone.backends.addresses import is_remote
+from isotone.backends.addresses import MEMORY, file_name, place_of
 from isotone.backends.interface import Native, Request, Response
 from isotone.clock import Clock
 from isotone.daemon import Daemon
@@ -50,6 +50,7 @@ from isotone.operations import action
 from isotone.operations.action import GROUPED, STARTS_WORK
 from isotone.operations.api import Answered, Api
 from isotone.operations.served_queries import ServedQueries
+from isotone.postgres_address import is_postgres
 from isotone.shown_signature import shown
 from isotone.storage.interface import BUSY_TIMEOUT, OrderedStore
 from isotone.storage.memory import MemoryStore
@@ -67,7 +68,6 @@ if TYPE_CHECKING:
 
     CheckProgress = file_check.CheckProgress
 
-MEMORY = ":memory:"
 Durability = Literal["disk", "process", "none"]
 
 _RETRY_INTERVAL = 1.0  # seconds before failed background work is retried
@@ -101,7 +101,9 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
     s3: str | PathLike[str] | S3 | None = None,
     regions: bool = False,
 ) -> Database:
-    """Open a database: a file, which is created if it does not exist, or memory.
+    """Open a database: a file or a schema of PostgreSQL, which is created if it does not exist, or memory.
+
+    `path` is a path, ":memory:" or `postgresql://user@host/db?schema=name`; see docs/postgres.md.
 
     `durability` is what an acknowledged write survives: "disk", a power cut; "process", a crash of the
     process; "none", nothing for certain. `memory_map` is how many bytes of a file are mapped into memory, by
@@ -131,7 +133,7 @@ def open(  # noqa: A001 - the verb that fits, as in `io.open` and `shelve.open`
     objects = None if s3 is None else _buckets(s3)  # before a file is created
     return Database(
         Engine(
-            _store(file_name(path), durability, memory_map, busy_timeout),
+            _store(place_of(path), durability, memory_map, busy_timeout),
             clock=clock,
             region=region,
             account=account,
@@ -163,7 +165,7 @@ def open_beside(
 ) -> DatabaseBeside:
     """Open a file in one more process of a server, which leaves the background work to another one."""
     engine = Engine(
-        _store(file_name(path), durability, None, BUSY_TIMEOUT),
+        _store(place_of(path), durability, None, BUSY_TIMEOUT),
         stream_shards=stream_shards,
         objects=None if s3 is None else _buckets(s3),
     )
@@ -243,7 +245,7 @@ def check(
     from isotone.engine import file_check, integrity
     from isotone.engine.file_check import Checked
 
-    path = _file_behind(file)
+    path = file if is_postgres(file) else _file_behind(file)
     try:
         database = Database(_open_for_reading(path))
     except StorageCorrupt as error:
@@ -258,6 +260,9 @@ def check(
 
 def check_exists(file: str | PathLike[str]) -> None:
     """Raise `UsageError` unless a file exists that may be a database; for callers that only read."""
+    if is_postgres(file):
+        _store_for_reading(file).close()
+        return
     from isotone.storage.file import check_exists as check
 
     check(file_name(file))
@@ -307,20 +312,6 @@ def _buckets(s3: str | PathLike[str] | S3) -> ObjectStore:
     return S3Buckets((endpoints.S3(s3) if isinstance(s3, str) else s3).client())
 
 
-def file_name(path: str | PathLike[str]) -> str:
-    """A path as text; raises `UsageError` for a text that is no file name, and for the address of a server."""
-    name = fspath(path) if isinstance(path, str | PathLike) else None
-    if not isinstance(name, str):
-        raise UsageError(f"{path!r} is not a path; give a str or a Path, or {MEMORY!r}")
-    if "\0" in name or (not name.isascii() and name.encode("utf-8", "ignore").decode() != name):
-        raise UsageError(f"{name!r} cannot be a file's name: it has a NUL, or is not Unicode text")
-    if is_remote(path) and not Path(name).exists():
-        raise UsageError(
-            f"{name!r} is the address of a server; give the path of a file (isotone.connect takes both)"
-        )
-    return name
-
-
 def _file_behind(path: str | PathLike[str]) -> str:
     """The target of a symbolic link to a file: its logs are beside the target, and it may be replaced."""
     name = file_name(path)
@@ -332,6 +323,10 @@ def _open_for_reading(path: str) -> Engine:
 
 
 def _store_for_reading(path: str) -> OrderedStore:
+    if is_postgres(path):
+        from isotone.storage.postgres import PostgresStore
+
+        return PostgresStore(path, read_only=True)
     from isotone.storage.sqlite import SQLiteStore
 
     return SQLiteStore(path, memory_map=_MAPPED, read_only=True)
@@ -372,6 +367,10 @@ def _store(
         raise UsageError(f"{durability!r} is not a durability; use one of {names}")
     if path == MEMORY:
         return MemoryStore()
+    if is_postgres(path):
+        from isotone.storage.postgres import PostgresStore
+
+        return PostgresStore(path, durability, busy_timeout=busy_timeout)
     from isotone.storage.sqlite import SQLiteStore
 
     if memory_map is None:
@@ -505,6 +504,19 @@ class Database(Native):
         except BaseException as error:
             self._roll_back_after(error)
             raise
+
+    @property
+    def reads_together(self) -> bool:
+        """Whether `send_reads` is faster than one `send` after the other."""
+        return self.engine.store.reads_together
+
+    def send_reads(
+        self, requests: Sequence[tuple[str, bytes]], region: str = ""
+    ) -> Sequence[Answered]:
+        """Execute requests that change nothing, each as if it were alone. `region` is as in `send`."""
+        database = self.in_region(region) if region else self
+        with self._unbroken():
+            return database._api.send_reads(requests)
 
     def health(self) -> str:
         """Why this database cannot be read or written now; empty if it can."""
@@ -663,7 +675,7 @@ class Database(Native):
         A file is copied while programs write to it. A database in memory delays writes until the copy is written.
         """
         store = self.engine.home.store
-        path = getattr(store, "path", None)
+        path = getattr(store, "path", None) or getattr(store, "address", None)
         if path is not None:
             return backup(
                 path, target, force=force, compact=compact, update=update, progress=progress
@@ -689,13 +701,17 @@ class Database(Native):
         from isotone.engine import frozen_reads
 
         engine = self.engine
-        path = getattr(engine.home.store, "path", None)
+        store = engine.home.store
+        path = getattr(store, "path", None) or getattr(store, "address", None)
         if path is None:
             with frozen_reads.in_memory(engine, tables) as pages:
                 yield pages
             return
-        store = _store(path, "disk", _MAPPED, BUSY_TIMEOUT)
-        own = Engine(store, clock=engine.clock, region=engine.home.region)
+        own = Engine(
+            _store(path, "disk", _MAPPED, BUSY_TIMEOUT),
+            clock=engine.clock,
+            region=engine.home.region,
+        )
         with closing(own), frozen_reads.in_file(own.regions[engine.region], tables) as pages:
             yield pages
 

@@ -1,7 +1,8 @@
-"""Opens the backend of an address: `memory:`, a file, `http://…`, a region of AWS, Azure, a boto3 client.
+"""Opens the backend of an address: `memory:`, a file, PostgreSQL, `http://…`, a region of AWS, Azure, a boto3 client.
 
 ":memory:"                  a database in memory
 "shop.db", Path("shop.db")  a database in a file, which is created if it does not exist
+"postgresql://db/app"       a database in PostgreSQL, which is created if it does not exist
 "http://localhost:8000"     a server: Isotone's, DynamoDB Local, ScyllaDB Alternator, …; also "localhost:8000"
 "dynamodb://eu-west-1"      Amazon's service, with the credentials that AWS's tools find
 "azure-table://shop"        Azure Table storage: the account `shop`, or the emulator at a loopback address
@@ -38,6 +39,7 @@ from isotone.backends.interface import (
 )
 from isotone.clock import Clock
 from isotone.errors import ConnectionFailed, UsageError
+from isotone.postgres_address import is_postgres, shown
 
 if TYPE_CHECKING:
     from isotone.backends.credentials import Credentials, CredentialSource
@@ -145,7 +147,9 @@ def _open_database(address: str, options: OpenOptions) -> Opened:
 
     wrong = sorted(_OF_SERVERS & options.keys())
     if wrong:
-        raise UsageError(f"{wrong[0]}= is for a server; {address!r} is a database in this process")
+        raise UsageError(
+            f"{wrong[0]}= is for a server; {shown(address)!r} is a database in this process"
+        )
     wanted = (*_OF_FILES, "clock", "region")
     used: Any = {name: options.get(name) for name in wanted}
     database = embedded.open(
@@ -209,14 +213,14 @@ def _is_cluster(address: str) -> bool:
 
 def _is_server(address: str) -> bool:
     scheme, separator, _ = address.partition("://")
-    if not separator:
+    if not separator or is_postgres(address):
         return False
     if scheme in ("dax", "daxs"):
         return True  # the endpoint refuses it, with the reason
     if scheme not in _SERVERS:
         raise UsageError(
-            f"{address!r} is not an address; give a path, {MEMORY!r}, http://…, https://…, dynamodb://region, "
-            "alternator://node1,node2:8000 or azure-table://account"
+            f"{address!r} is not an address; give a path, {MEMORY!r}, postgresql://…, http://…, https://…, "
+            "dynamodb://region, alternator://node1,node2:8000 or azure-table://account"
         )
     return True
 

@@ -14,6 +14,7 @@ from isotone.cli.program import Command, naming
 from isotone.cli.progress import add_progress_argument, progress_output
 from isotone.errors import StorageCorrupt
 from isotone.output_paths import check_outputs, text_output, write_text
+from isotone.postgres_address import shown as shown_address
 from isotone.text_table import pluralized
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def _check(arguments: argparse.Namespace) -> int:
     from isotone.backends import embedded
 
     embedded.check_exists(arguments.file)
+    shown = shown_address(arguments.file)
     try:
         with progress_output("check", arguments) as output:
 
@@ -60,19 +62,19 @@ def _check(arguments: argparse.Namespace) -> int:
         found, items = [str(error)], 0
     problems = [_ADVICE.split(problem)[0] for problem in found]
     if arguments.json:
-        print(json.dumps({"file": arguments.file, "items": items, "problems": problems}))
+        print(json.dumps({"file": shown, "items": items, "problems": problems}))
         return 1 if problems else 0
     for problem in problems:
         print(problem)
     if problems:
         print(
-            f"{arguments.file}: {pluralized(len(problems), 'problem')}; restore a backup, or save what can be read: "
-            f"isotone repair {arguments.file} NEW_FILE"
+            f"{shown}: {pluralized(len(problems), 'problem')}; restore a backup, or save what can be read: "
+            f"isotone repair {shown} NEW_FILE"
         )
         return 1
     if not arguments.quiet:
         where = f" in {', '.join(arguments.table)}" if arguments.table else ""
-        print(f"{arguments.file}: all is well{where} ({pluralized(items, 'item')})")
+        print(f"{shown}: all is well{where} ({pluralized(items, 'item')})")
     return 0
 
 

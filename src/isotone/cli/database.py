@@ -11,11 +11,10 @@ from typing import Final
 from isotone.backends.addresses import file_of, is_file, is_remote
 from isotone.backends.interface import Backend
 from isotone.errors import UsageError
+from isotone.postgres_address import is_postgres
 
 MEMORY: Final = ":memory:"
-ADDRESSES: Final = (
-    "a file, http://…, https://…, dynamodb://region, alternator://… or azure-table://…"
-)
+ADDRESSES: Final = "a file, postgresql://…, http://…, https://…, dynamodb://region, alternator://… or azure-table://…"
 """The addresses of all engines, for `--help`."""
 
 _ATTEMPTS: Final = 4  # of a request to a server; few, because a user is waiting at the terminal
@@ -23,9 +22,9 @@ _ATTEMPTS: Final = 4  # of a request to a server; few, because a user is waiting
 
 def check_exists(address: str, hint: str = "") -> None:
     """Raise `UsageError` for a missing or empty file, which opening would turn into a database."""
-    if not is_file(address):
+    if address == MEMORY or is_remote(address):
         return
-    if not Path(address).exists():
+    if is_file(address) and not Path(address).exists():
         raise UsageError(f"there is no file {address}{hint}")
     from isotone.backends import embedded
 
@@ -36,7 +35,13 @@ def is_address(text: str) -> bool:
     """Whether an argument is a file or an address, where it may also be a module."""
     if text.endswith(".py"):  # refused later, with the module's name to write instead
         return False
-    return is_remote(text) or Path(text).is_file() or text == MEMORY or text.endswith(".db")
+    return (
+        is_remote(text)
+        or is_postgres(text)
+        or Path(text).is_file()
+        or text == MEMORY
+        or text.endswith(".db")
+    )
 
 
 def opened_file(arguments: argparse.Namespace) -> str | None:
@@ -62,7 +67,7 @@ def connect(source: str, *, create: bool = False) -> Iterator[Backend]:
         finally:
             close()
         return
-    if source != MEMORY and not create and not Path(source).exists():
+    if is_file(source) and not create and not Path(source).exists():
         raise UsageError(
             f"the file {source} does not exist; isotone create creates it, "
             "and the address of a server is http://… or HOST:PORT"

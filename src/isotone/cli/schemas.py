@@ -26,6 +26,7 @@ from isotone.errors import UsageError
 from isotone.inference import is_own
 from isotone.model import EntitySchema
 from isotone.output_paths import OutputPath, check_may_replace, check_outputs, write_text
+from isotone.postgres_address import is_postgres
 from isotone.schema.deployable import (
     ON_DEMAND,
     PROVISIONED,
@@ -122,7 +123,12 @@ def _output(arguments: argparse.Namespace) -> OutputPath | None:
 
 def _is_place(path: str | None) -> bool:
     """Whether an argument is a file or a folder that is read, and no module."""
-    return path is not None and not is_remote(path) and (defines_tables(path) or is_address(path))
+    return (
+        path is not None
+        and not is_remote(path)
+        and not is_postgres(path)
+        and (defines_tables(path) or is_address(path))
+    )
 
 
 def _chosen(tables: list[DeployableTable], names: Sequence[str]) -> list[DeployableTable]:

@@ -27,6 +27,7 @@ from isotone.cli.workbench import (
 from isotone.cli.workbench import port as port_number
 from isotone.errors import UsageError
 from isotone.output_paths import check_outputs
+from isotone.postgres_address import shown
 from isotone.server.audit import STANDARD_OUTPUT, audit_output
 from isotone.server.listener import ServerOptions
 from isotone.server.monitor import BODY_BUDGET
@@ -297,7 +298,7 @@ def _serve(arguments: argparse.Namespace) -> int:
     def ready(url: str) -> None:
         notify(b"READY=1")
         if not arguments.quiet:
-            print(announcement("memory" if path == MEMORY else path, url), flush=True)
+            print(announcement("memory" if path == MEMORY else shown(path), url), flush=True)
             if shows:
                 print(f"workbench: {address_of(url)}", flush=True)
 
@@ -378,7 +379,7 @@ def _faulty(arguments: argparse.Namespace, database: Database) -> Service:
 def _pages(arguments: argparse.Namespace, database: Any) -> Pages:
     return workbench_of(
         database,
-        arguments.file or MEMORY,
+        shown(arguments.file or MEMORY),
         arguments.model,
         arguments.workload,
         snapshots=arguments.snapshots,

@@ -9,13 +9,14 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from isotone.backends.addresses import is_remote
+from isotone.backends.addresses import file_of, is_remote
 from isotone.backends.interface import Backend
 from isotone.cli import database
 from isotone.cli.modules import tables_of
 from isotone.cli.program import Command
 from isotone.errors import UnknownOperationException
 from isotone.output_paths import OutputPath, check_outputs
+from isotone.postgres_address import shown
 
 if TYPE_CHECKING:
     from isotone.advisor.simulation import Workload
@@ -129,12 +130,12 @@ def _run(arguments: argparse.Namespace) -> int:
         source = f"http://{source}"
     from isotone.server import check_options, serve
 
-    check_shown(arguments, None if remote else source)
+    check_shown(arguments, file_of(source))
     check_options(port=arguments.port)
     with database.connect(source) as backend:
         pages = workbench_of(
             backend,
-            source,
+            shown(source),
             arguments.model,
             arguments.workload,
             snapshots=arguments.snapshots,
@@ -146,7 +147,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
         def ready(url: str) -> None:
             address = address_of(url)
-            print(f"the workbench for {source} is at {address}", flush=True)
+            print(f"the workbench for {shown(source)} is at {address}", flush=True)
             if not arguments.no_open:
                 open_page(address)
 

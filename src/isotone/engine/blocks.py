@@ -202,20 +202,21 @@ class FileWaits:
 
     def _retry(self, take: Callable[[], object], deadline: float) -> None:
         pause = _PAUSE
-        while True:
-            self._lock.release()
-            try:
-                time.sleep(pause)
-            finally:
-                self._lock.acquire()
-            try:
-                take()
-            except StorageBusy:
-                if time.monotonic() >= deadline:
-                    raise
-                pause = min(pause * _LENGTHENED, _LONGEST_PAUSE)
-            else:
-                return
+        with self._store.queue() as wait:
+            while True:
+                self._lock.release()
+                try:
+                    wait(pause)
+                finally:
+                    self._lock.acquire()
+                try:
+                    take()
+                except StorageBusy:
+                    if time.monotonic() >= deadline:
+                        raise
+                    pause = min(pause * _LENGTHENED, _LONGEST_PAUSE)
+                else:
+                    return
 
 
 # Forks

@@ -71,10 +71,11 @@ READS: Final = frozenset(
 class Api:
     """The API over an engine. Every method may be called from any thread."""
 
-    __slots__ = ("engine", "served")
+    __slots__ = ("_reads_together", "engine", "served")
 
     def __init__(self, engine: Engine) -> None:
         self.engine: Engine = engine
+        self._reads_together = engine.store.reads_together
         self.served: ServedQueries | None = None
         """Counts the requests of `send` by their shape, if it is set."""
         engine.home.before_commit = replication.deliver
@@ -195,7 +196,11 @@ class Api:
         if len(requests) > 1:
             try:
                 with self.engine.writing:
-                    results = [self._answer(operation, body, False) for operation, body in requests]
+                    results = (
+                        self._answers_together(requests, False)
+                        if self._reads_together
+                        else [self._answer(operation, body, False) for operation, body in requests]
+                    )
                 return [
                     self._answer(*request, True) if type(result) is EvaluateFirst else result
                     for request, result in zip(requests, results, strict=True)
@@ -210,6 +215,25 @@ class Api:
                 self.engine.abandon()
                 log.debug("a group of %d writes was undone", len(requests), exc_info=True)
         return [self._answer(operation, body, True) for operation, body in requests]
+
+    def send_reads(self, requests: Sequence[tuple[str, bytes]]) -> list[Answered]:
+        """Execute requests that change nothing, each as if it were alone, in few round trips to a server of storage."""
+        lock = self.engine.lock
+        if not lock.acquire(False):
+            return [self._answer(operation, body, True) for operation, body in requests]
+        try:
+            return self._answers_together(requests, True)
+        finally:
+            lock.release()
+
+    def _answers_together(
+        self, requests: Sequence[tuple[str, bytes]], is_alone: bool
+    ) -> list[Answered]:
+        attempts = [
+            partial(self.send, operation, body, not is_alone) for operation, body in requests
+        ]
+        with self.engine.store.reading_together(attempts):
+            return [self._answer(operation, body, is_alone) for operation, body in requests]
 
     def _answer(self, operation: str, body: bytes, is_alone: bool) -> Answered:
         """The result of one request of a group. An unexpected error rolls back the whole group, unless it `is_alone`."""

@@ -27,7 +27,13 @@ from isotone.errors import UsageError
 from isotone.server.admission import Admission, admission_for
 from isotone.server.audit import AuditLog
 from isotone.server.connection import ConnectionTimeouts, ServerConnection
-from isotone.server.dispatcher import Address, Dispatcher, Service, ThreadedDispatcher
+from isotone.server.dispatcher import (
+    Address,
+    Dispatcher,
+    GatheringDispatcher,
+    Service,
+    ThreadedDispatcher,
+)
 from isotone.server.hot_keys import HotKeys
 from isotone.server.monitor import BODY_BUDGET, Monitor
 from isotone.server.pages import PageRequests, Pages
@@ -134,7 +140,11 @@ class Listener:
         return Gate(self._dispatcher, self._service, authenticator, audit)
 
     def _new_dispatcher(self) -> Dispatcher:
-        make = ThreadedDispatcher if self._options.get("threaded") else Dispatcher
+        make: Callable[..., Dispatcher] = Dispatcher
+        if self._options.get("threaded"):
+            make = ThreadedDispatcher
+        elif getattr(self._service, "reads_together", False):
+            make = GatheringDispatcher
         nodes = self._options.get("nodes", ())
         return make(self._service, self._loop, nodes, self._monitor.metrics)
 

@@ -1,8 +1,8 @@
 """The storage interface (`OrderedStore`): named ordered maps from bytes to bytes, and nested transactions.
 
-A *tree* is one ordered map. Its keys compare as unsigned bytes; only the layer above knows what they mean. Two stores
-implement this interface, `MemoryStore` and `SQLiteStore`. They may differ only in speed, and in what survives a power
-cut.
+A *tree* is one ordered map. Its keys compare as unsigned bytes; only the layer above knows what they mean. Three stores
+implement this interface, `MemoryStore`, `SQLiteStore` and `PostgresStore`. They may differ only in speed, and in what
+survives a power cut.
 
 Ownership and concurrency: a store belongs to one `Engine`, which holds a lock and calls it from one thread at a time.
 The caller may keep returned bytes. An iterator from `range` is valid until the next write to the store; the caller must
@@ -74,6 +74,23 @@ class OrderedStore(Protocol):
         Raises `StorageBusy` if another process writes for longer than `busy_timeout`, or at once without `wait`. A
         commit that is not `synced` survives the death of the process, but survives a power cut only once a later commit
         is synced. It is for work that can be repeated. A nested transaction is synced like the outermost one.
+        """
+
+    reads_together: bool
+    """Whether `reading_together` saves round trips to a server; otherwise it does nothing."""
+
+    def reading_together(
+        self, attempts: Sequence[Callable[[], object]]
+    ) -> AbstractContextManager[None]:
+        """Fetch together what some functions read, each of which the caller calls inside the block.
+
+        Before that, each is called up to its first unknown read, or its first write, where a `TakesLong` ends it. So a
+        function must not change anything before it writes.
+        """
+
+    def queue(self) -> AbstractContextManager[Callable[[float], object]]:
+        """For a thread that got `StorageBusy`: inside the block, the function waits for some seconds, or until it is the
+        turn of this store. It needs no lock of the caller. The next `transaction` without `wait` takes the turn.
         """
 
     def reader(self) -> OrderedStore | None:

@@ -6,6 +6,7 @@ beginning a transaction costs nothing, and a rollback costs as much as the write
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import islice, tee
@@ -49,6 +50,7 @@ class MemoryStore:
     read_only = False
     busy_timeout: float = 0.0
     needs_snapshots = False
+    reads_together = False
 
     def __init__(self) -> None:
         self._trees: dict[str, _Tree] = {}
@@ -58,6 +60,16 @@ class MemoryStore:
     def transaction(self, *, wait: bool = True, synced: bool = True) -> _MemoryTransaction:
         """Begin a transaction, or a nested one; it never waits. O(1); a rollback is O(writes undone)."""
         return _MemoryTransaction(self._open)
+
+    def reading_together(
+        self, attempts: Sequence[Callable[[], object]]
+    ) -> AbstractContextManager[None]:
+        """Do nothing: there are no round trips."""
+        return nullcontext()
+
+    def queue(self) -> AbstractContextManager[Callable[[float], object]]:
+        """Never needed: no transaction waits."""
+        return nullcontext(time.sleep)
 
     def reader(self) -> None:
         """None: there is only one connection to memory."""

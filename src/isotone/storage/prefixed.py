@@ -28,6 +28,7 @@ class PrefixedStore:
         "exclusive",
         "needs_snapshots",
         "read_only",
+        "reads_together",
     )
 
     def __init__(self, whole: OrderedStore, prefix: str) -> None:
@@ -37,10 +38,19 @@ class PrefixedStore:
         self.read_only: bool = whole.read_only
         self.busy_timeout: float = whole.busy_timeout
         self.needs_snapshots: bool = whole.needs_snapshots
+        self.reads_together: bool = whole.reads_together
         self.describe_damage: DescribeDamage = whole.describe_damage
 
     def transaction(self, *, wait: bool = True, synced: bool = True) -> StoreTransaction:
         return self._whole.transaction(wait=wait, synced=synced)
+
+    def reading_together(
+        self, attempts: Sequence[Callable[[], object]]
+    ) -> AbstractContextManager[None]:
+        return self._whole.reading_together(attempts)
+
+    def queue(self) -> AbstractContextManager[Callable[[float], object]]:
+        return self._whole.queue()
 
     def reader(self) -> None:
         """None: a reader of the whole store has these trees, too."""

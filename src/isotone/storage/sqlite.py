@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import chain, islice, starmap
 from operator import itemgetter
@@ -123,6 +123,7 @@ class SQLiteStore:
         "read_only",
     )
     exclusive = False
+    reads_together = False
 
     def __init__(
         self,
@@ -180,6 +181,16 @@ class SQLiteStore:
         `wait`. If not `synced`, the commit is as durable as with durability "process".
         """
         return _SQLiteTransaction(self, wait, synced)
+
+    def reading_together(
+        self, attempts: Sequence[Callable[[], object]]
+    ) -> AbstractContextManager[None]:
+        """Do nothing: there are no round trips."""
+        return nullcontext()
+
+    def queue(self) -> AbstractContextManager[Callable[[float], object]]:
+        """A file has no queue: whoever tries first when the lock is free gets it."""
+        return nullcontext(time.sleep)
 
     def reader(self) -> SQLiteStore | None:
         """Another store on the same file, which another thread may read while this one is in use.

@@ -29,6 +29,7 @@ from isotone.crc import crc32
 from isotone.errors import UsageError
 from isotone.file_lock import open_locked
 from isotone.output_paths import STANDARD, OutputPath, errors_name
+from isotone.postgres_address import is_postgres, shown
 
 T = TypeVar("T")
 
@@ -78,13 +79,16 @@ def file_text(place: str | PathLike[str]) -> str:
 
 
 def address_text(target: object) -> str | None:
-    """Identifies a source or a target across processes; None for a database in memory, and for an object.
+    """Identifies a source or a target across processes, without a password; None for a database in memory, and for an
+    object.
 
     A path is made absolute, so that a job can be continued from another directory.
     """
     if not isinstance(target, str | PathLike) or (text := fspath(target)) == ":memory:":
         return None
     text = os.fsdecode(text)
+    if is_postgres(text):
+        return shown(text)
     return whole(text) if is_remote(target) else str(Path(text).absolute())
 
 

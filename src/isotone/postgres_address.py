@@ -1,0 +1,82 @@
+"""The address of a PostgreSQL database: libpq's own URL, and a `schema` for the trees (`PostgresAddress`).
+
+    postgresql://user@host1,host2:5433/db?schema=shop&sslmode=verify-full
+
+Everything but `schema` goes to libpq as it is, so its environment variables, password files and service files work. What
+the address does not set gets a default that notices a lost server within seconds. No message shows a password.
+
+>>> address_of("postgresql://ann:secret@db.internal/app?schema=shop").shown
+'postgresql://ann@db.internal/app?schema=shop'
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple, TypeGuard
+from urllib.parse import parse_qsl, urlencode
+
+from isotone.errors import UsageError
+
+SCHEMES: Final = ("postgresql://", "postgres://")
+DEFAULT_SCHEMA: Final = "isotone"
+_SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_SECRETS: Final = frozenset(("password", "sslpassword"))
+_DEFAULTS: Final = {
+    "application_name": "isotone",
+    "connect_timeout": "5",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "target_session_attrs": "read-write",  # of several hosts, the primary
+    "tcp_user_timeout": "20000",
+}
+
+
+class PostgresAddress(NamedTuple):
+    """An address in its parts: `uri` is libpq's, `defaults` its parameters that the address does not set, `shown` has no
+    password.
+    """
+
+    uri: str
+    schema: str
+    defaults: dict[str, str]
+    shown: str
+
+
+def is_postgres(target: object) -> TypeGuard[str]:
+    """Whether a target is the address of a PostgreSQL database."""
+    return isinstance(target, str) and target.startswith(SCHEMES)
+
+
+def address_of(text: str) -> PostgresAddress:
+    """The parts of an address; raises `UsageError` for a schema that is none of ours."""
+    base, _, query = text.partition("?")
+    try:
+        given = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
+    except ValueError:
+        raise UsageError(
+            f"{shown(text)!r}: the part after '?' is not of the form name=value&…"
+        ) from None
+    settings = dict(given)
+    schema = settings.pop("schema", DEFAULT_SCHEMA)
+    if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
+        raise UsageError(
+            f"schema={schema!r} cannot name a schema; use lower-case letters, digits and _, "
+            "at most 63, and none that begins with pg_"
+        )
+    uri = f"{base}?{urlencode(settings)}" if settings else base
+    defaults = {name: value for name, value in _DEFAULTS.items() if name not in settings}
+    return PostgresAddress(uri, schema, defaults, shown(text))
+
+
+def shown(text: str) -> str:
+    """An address as messages show it: without its passwords."""
+    base, mark, query = text.partition("?")
+    scheme, slashes, rest = base.partition("://")
+    authority, slash, path = rest.partition("/")
+    user, at, hosts = authority.rpartition("@")
+    kept = [pair for pair in query.split("&") if pair.partition("=")[0] not in _SECRETS]
+    return (
+        f"{scheme}{slashes}{user.partition(':')[0]}{at}{hosts}{slash}{path}"
+        f"{mark if any(kept) else ''}{'&'.join(kept)}"
+    )
