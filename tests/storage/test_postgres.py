@@ -211,6 +211,21 @@ def test_writers_take_turns(opened: Open) -> None:
         assert engine.store.get("t", b"%d" % number) == b"%d" % (counts[number] - 1)
 
 
+def test_what_was_read_together_is_forgotten_when_trees_change(opened: Open) -> None:
+    """A result that waits may be older than the list of trees, and is read again then."""
+    one, other = opened(), opened()
+    reads = [lambda: one.get("t", b"a"), lambda: next(one.values("t", b"", None))]
+    with one.reading_together(reads):
+        with other.transaction():
+            other.create_tree("u")
+            other.put("t", b"a", b"2")
+        before = one._reading.round_trips
+        assert [read() for read in reads] == [b"1", [b"1"]]
+        assert one._reading.round_trips == before
+        assert one.trees() == ["t", "u"]
+        assert [read() for read in reads] == [b"2", [b"2"]]
+
+
 # A server that is lost
 
 

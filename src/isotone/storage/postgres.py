@@ -482,7 +482,8 @@ class PostgresStore:
             self._load_trees()
 
     def _load_trees(self) -> None:
-        """Read which trees there are, with the revision that it belongs to."""
+        """Read which trees there are, with the revision that it belongs to. Results that wait may be older."""
+        self._fetched = {}
         state, trees = self._read(self._sql.state, self._sql.trees)
         self._trees_seen = state.get_value(0, 1)
         self._relations = {
