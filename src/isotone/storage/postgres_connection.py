@@ -30,10 +30,10 @@ from isotone.storage.interface import CLOSED
 try:
     import psycopg
     from psycopg import pq
-except ImportError as missing:
+except ImportError as _missing:
     raise UsageError(
         "a database in PostgreSQL needs the package psycopg: pip install 'isotone[postgres]'"
-    ) from missing
+    ) from _missing
 
 REPLY_TIMEOUT: Final = 60.0
 """Seconds that the server may be silent before it counts as lost. Waiting for a lock is limited separately."""

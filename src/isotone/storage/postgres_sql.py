@@ -33,13 +33,13 @@ class TableSQL:
 
     def __init__(self, table: str, state: str) -> None:
         self.row_size: int = _ASSUMED_SIZE  # the average of the rows that a range has read last
-        self.get = f"SELECT (SELECT value FROM {table} WHERE key = $1), revision, trees FROM {state}".encode()
-        self.rows = f"SELECT key, value FROM {table} WHERE key = ANY ($1)".encode()
+        self.get: bytes = f"SELECT (SELECT value FROM {table} WHERE key = $1), revision, trees FROM {state}".encode()
+        self.rows: bytes = f"SELECT key, value FROM {table} WHERE key = ANY ($1)".encode()
         conflict = "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
-        self.put = f"INSERT INTO {table} VALUES ($1, $2) {conflict}".encode()
+        self.put: bytes = f"INSERT INTO {table} VALUES ($1, $2) {conflict}".encode()
         unnested = "SELECT * FROM unnest($1::bytea[], $2::bytea[])"
-        self.put_all = f"INSERT INTO {table} {unnested} {conflict}".encode()
-        self.delete = f"DELETE FROM {table} WHERE key = ANY ($1)".encode()
+        self.put_all: bytes = f"INSERT INTO {table} {unnested} {conflict}".encode()
+        self.delete: bytes = f"DELETE FROM {table} WHERE key = ANY ($1)".encode()
         self.range: dict[tuple[bool, bool, bool], bytes] = {
             (has_low, has_high, reverse): _range(table, has_low, has_high, reverse)
             for has_low in (False, True)
@@ -67,25 +67,31 @@ class SchemaSQL:
             self._named(name) for name in ("isotone_state", "isotone_trees", "isotone_dropped")
         )
         self._state, self._trees = state, trees
-        self.of = lru_cache(_TABLES)(self._of)
+        self.of: Callable[[str], TableSQL] = lru_cache(_TABLES)(self._of)
         """The SQL for one table."""
         lock = f"({_LOCK_CLASS}, hashtext('{schema}'))"
-        self.lock = ServerStatement(f"SELECT pg_advisory_xact_lock{lock}".encode())
-        self.try_lock = ServerStatement(f"SELECT pg_try_advisory_xact_lock{lock}".encode())
-        self.state = ServerStatement(f"SELECT revision, trees FROM {state}".encode())
-        self.format = ServerStatement(f"SELECT format FROM {state}".encode())
-        self.trees = ServerStatement(f"SELECT tree, relation FROM {trees}".encode())
-        self.tables = ServerStatement(
+        self.lock: ServerStatement = ServerStatement(f"SELECT pg_advisory_xact_lock{lock}".encode())
+        self.try_lock: ServerStatement = ServerStatement(
+            f"SELECT pg_try_advisory_xact_lock{lock}".encode()
+        )
+        self.state: ServerStatement = ServerStatement(
+            f"SELECT revision, trees FROM {state}".encode()
+        )
+        self.format: ServerStatement = ServerStatement(f"SELECT format FROM {state}".encode())
+        self.trees: ServerStatement = ServerStatement(
+            f"SELECT tree, relation FROM {trees}".encode()
+        )
+        self.tables: ServerStatement = ServerStatement(
             f"SELECT relname::text FROM pg_class WHERE relnamespace = '{schema}'::regnamespace".encode()
         )
-        self.is_made = ServerStatement(
+        self.is_made: ServerStatement = ServerStatement(
             f"SELECT to_regclass('{schema}.isotone_state') IS NOT NULL".encode()
         )
-        self.has_schema = ServerStatement(
+        self.has_schema: ServerStatement = ServerStatement(
             f"SELECT to_regnamespace('{schema}') IS NOT NULL".encode()
         )
-        self.create_schema = ServerStatement(f'CREATE SCHEMA "{schema}"'.encode())
-        self.create = [
+        self.create_schema: ServerStatement = ServerStatement(f'CREATE SCHEMA "{schema}"'.encode())
+        self.create: list[ServerStatement] = [
             ServerStatement(sql.encode())
             for sql in (
                 f"CREATE TABLE IF NOT EXISTS {state} "
@@ -95,20 +101,20 @@ class SchemaSQL:
                 f"INSERT INTO {state} SELECT '{FORMAT.decode()}', 1, 1 WHERE NOT EXISTS (SELECT FROM {state})",
             )
         ]
-        self.raise_revision = (
+        self.raise_revision: bytes = (
             f"UPDATE {state} SET revision = revision + 1, trees = trees + $1 RETURNING revision, trees"
         ).encode()
-        self.drop_tree = (
+        self.drop_tree: bytes = (
             f"WITH gone AS (DELETE FROM {trees} WHERE tree = $1 RETURNING relation) "
             f"INSERT INTO {dropped} SELECT relation FROM gone"
         ).encode()
         # A snapshot that began before the tree was dropped has an older xmin than the row that says so.
-        self.dropped = ServerStatement(
+        self.dropped: ServerStatement = ServerStatement(
             f"SELECT relation FROM {dropped} AS gone WHERE NOT EXISTS (SELECT FROM pg_stat_activity "
             "WHERE backend_xmin IS NOT NULL AND age(backend_xmin) >= age(gone.xmin)) "
             f"LIMIT {_DROPPED_AT_ONCE} FOR UPDATE SKIP LOCKED".encode()
         )
-        self.forget_dropped = f"DELETE FROM {dropped} WHERE relation = $1".encode()
+        self.forget_dropped: bytes = f"DELETE FROM {dropped} WHERE relation = $1".encode()
 
     def _of(self, relation: str) -> TableSQL:
         return TableSQL(self._named(relation), self._state)

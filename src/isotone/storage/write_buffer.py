@@ -7,7 +7,7 @@ transactions are marks in an undo log, as in `MemoryStore`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from sortedcontainers import SortedList
@@ -21,9 +21,9 @@ class Branch:
     __slots__ = ("keys", "relation", "written")
 
     def __init__(self, relation: str | None) -> None:
-        self.relation = relation
+        self.relation: str | None = relation
         self.written: dict[bytes, bytes | None] = {}
-        self.keys = SortedList()
+        self.keys: Any = SortedList()
 
     def set(self, key: bytes, value: bytes | None) -> None:
         if key not in self.written:
