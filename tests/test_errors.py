@@ -49,6 +49,7 @@ ARGUMENTS: dict[str, Any] = {
     "fields": {"number": "no"},
     "file": "a.csv",
     "code": "S3NoSuchKey",
+    "state": "53100",
     "tree": "t17",
     "number": 7,
     "sent": False,

@@ -38,7 +38,7 @@ from isotone.errors import (
 )
 from isotone.model.finding_kinds import IGNORED_BY_REWRITE, NOTICES, REFUSED_BY_REWRITE
 from isotone.model.inspection import Inspector, ItemFinding
-from isotone.model.key_records import KeyRecords, model_digest
+from isotone.model.key_records import KeyRecords, forms, model_digest
 from isotone.model.undo_log import UndoLog
 from isotone.model.walking import Walk, WalkProgress, describe
 from isotone.model.writing import uniqueness
@@ -419,16 +419,20 @@ class _SavedRewrite(msgspec.Struct):
     walk: Any
     counts: dict[str, int]
     kinds: dict[str, int]
-    table: str = (
-        ""  # the table's identity: a copy contains this item, too, perhaps in another order
-    )
+    # The table's identity: a copy contains this item, too, perhaps in another order
+    table: str = ""
+    model: str = ""  # a digest of the entity and its kinds; none in positions of earlier versions
 
 
 def _identity(schema: EntitySchema, options: RewriteOptions) -> Any:
-    """Identifies a rewrite: only one of the same model, with the same function, may continue it."""
+    """Identifies a rewrite: only one of the same keys, with the same function, may continue it."""
     change = options.change
     name = None if change is None else getattr(change, "__qualname__", type(change).__name__)
-    return [model_digest((schema, *schema.kinds())), name]
+    return msgspec.to_builtins([forms(schema), schema.version, name])
+
+
+def _model(schema: EntitySchema) -> str:
+    return model_digest((schema, *schema.kinds()))
 
 
 def _load(
@@ -441,7 +445,11 @@ def _load(
     if item is None or "state" not in item:
         return None
     saved = msgspec.json.decode(item["state"]["S"], type=_SavedRewrite)
-    is_same = saved.of == _identity(schema, options) and saved.table in ("", identity)
+    is_same = (
+        saved.of == _identity(schema, options)
+        and saved.table in ("", identity)
+        and saved.model in ("", _model(schema))
+    )
     return saved if is_same else None
 
 
@@ -465,7 +473,12 @@ def _save(
         return
     counts = {name: getattr(state, name) for name in _COUNTS}
     saved = _SavedRewrite(
-        _identity(schema, options), walk.position, counts, dict(state.kinds), identity
+        _identity(schema, options),
+        walk.position,
+        counts,
+        dict(state.kinds),
+        identity,
+        _model(schema),
     )
     text = msgspec.json.encode(saved).decode()
     item: Item = {**key, schema.table.tag: {"S": MARK}, "state": {"S": text}}

@@ -1,7 +1,7 @@
 """What a server has served, by the shape of requests: action, table, index, and expressions without their values.
 
 Each shape has its calls, units, items read and returned, and a histogram of the time in the engine. All requests of a quiet
-server are counted, and of a busy one all queries, scans and statements of ten units or more; of its other requests one of 17,
+server are counted, and of a busy one all queries, scans and statements of two units or more; of its other requests one of 17,
 which stands for 17. A batch or transaction is one request, whose shape has each kind of its parts once. Memory is bounded:
 `MOST` shapes have counts of their own, and the cheapest ones count as others of their action when more appear.
 
@@ -38,7 +38,7 @@ BUSY = 1000.0
 """Requests a second from which a server is busy."""
 
 _SPELLINGS: Final = 2000  # of requests, whose counts are known by their text
-_EXPENSIVE: Final = 10.0  # units from which each request is counted
+_EXPENSIVE: Final = 2.0  # units from which each request is counted
 _SAMPLED: Final = 17  # cheap requests of a busy server, of which one is counted; no period of a program has this length
 _LOOK: Final = 50  # counted requests after which the rate is looked at
 _LARGEST_EXAMPLE: Final = 4096  # bytes of a request that is kept to be explained
