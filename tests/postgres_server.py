@@ -138,6 +138,7 @@ class PostgresServer:
                 stdout=log,
                 stderr=log,
                 cwd="/",
+                start_new_session=True,  # a test's Ctrl-C for its group would stop it
             )
         self._await()
 
