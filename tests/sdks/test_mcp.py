@@ -25,6 +25,8 @@ import isotone as library
 
 pytest.importorskip("mcp", reason="the package mcp is not installed: pip install 'isotone[mcp]'")
 
+from mcp.client.stdio import stdio_client
+
 from mcp import Client, StdioServerParameters
 
 ROOT = Path(__file__).parents[2]
@@ -120,7 +122,11 @@ class Talk:
 
 @asynccontextmanager
 async def talking(server: StdioServerParameters | str, **options: Any) -> AsyncIterator[Talk]:
-    async with Client(server, read_timeout_seconds=60, **options) as client:
+    to: Any = server
+    if isinstance(server, StdioServerParameters):
+        # By default it takes sys.stderr as it was when the package was imported, which pytest has closed since.
+        to = stdio_client(server, errlog=sys.__stderr__ or sys.stderr)
+    async with Client(to, read_timeout_seconds=60, **options) as client:
         yield Talk(client)
 
 
