@@ -7,12 +7,20 @@ transactions are marks in an undo log, as in `MemoryStore`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from enum import Enum
 from typing import Any, Final
 
 import msgspec
 from sortedcontainers import SortedList
 
-_MISSING: Final = object()
+
+class _Missing(Enum):
+    """A value of its own that checkers of types can tell from others."""
+
+    MISSING = 0
+
+
+_MISSING: Final = _Missing.MISSING
 
 
 class Branch:
@@ -68,14 +76,14 @@ class _ReplacedValue(msgspec.Struct):
 
     branch: Branch
     key: bytes
-    before: object
+    before: bytes | _Missing | None
 
 
 class _ReplacedBranch(msgspec.Struct):
     """The branch that a tree had before it was made or dropped; `_MISSING` if it was untouched."""
 
     tree: str
-    before: object
+    before: Branch | _Missing | None
 
 
 class WriteBuffer:
@@ -115,9 +123,9 @@ class WriteBuffer:
                 if last.before is _MISSING:
                     self.branches.pop(last.tree, None)
                 else:
-                    self.branches[last.tree] = last.before  # type: ignore[assignment]
+                    self.branches[last.tree] = last.before
             elif last.before is _MISSING:
                 last.branch.unset(last.key)
             else:
-                last.branch.set(last.key, last.before)  # type: ignore[arg-type]
+                last.branch.set(last.key, last.before)
             done.pop()
