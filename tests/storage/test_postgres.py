@@ -448,6 +448,17 @@ def test_a_child_leaves_the_sessions_of_its_parent_alone(opened: Open) -> None:
     assert store._reading.losses == losses
 
 
+def test_an_interruption_between_two_steps_of_a_transaction_locks_nobody_out(opened: Open) -> None:
+    store = opened()
+    store._gate.acquire()  # and a signal raises before the next step
+    store.abandon()
+    found: list[bool] = []
+    other = threading.Thread(target=lambda: found.append(store._gate.acquire(timeout=5)))
+    other.start()
+    other.join()
+    assert found == [True]
+
+
 # Costs
 
 

@@ -141,7 +141,7 @@ class PostgresStore:
         self._wanted: dict[Sequence[ServerStatement], None] | None = None  # what attempts want
         self._fetched: dict[Sequence[ServerStatement], list[Any]] = {}  # results of it
         self._unsettled = False  # whether a commit was interrupted
-        self._gate = threading.Lock()  # held by whoever uses the session of the transactions
+        self._gate = threading.RLock()  # held by whoever uses the session of the transactions
         self._is_queued = False  # whether that session waits for its turn
         self._queued_by = 0  # threads that wait for it
         try:
@@ -200,6 +200,9 @@ class PostgresStore:
 
     def abandon(self) -> None:
         """Roll back everything that is open."""
+        with suppress(RuntimeError):  # raised once it is not ours
+            while True:  # a signal may have raised just after it was acquired
+                self._gate.release()
         if self._depth:
             self._writing.post(_ROLLBACK)
         if self._snapshots:
