@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ from tests.storage import integrity
 
 from isotone.errors import StorageError
 
+psycopg = pytest.importorskip("psycopg")
 pytestmark = needs_postgres
 
 SOCKET = ".s.PGSQL.5432"
@@ -153,6 +155,24 @@ def test_a_read_whose_answer_never_comes(proxy: Proxy, store: Any) -> None:
     assert after_a_while(store) == b"0"
 
 
+def test_a_server_that_falls_silent_once_it_is_connected(
+    proxy: Proxy, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def connect(*given: Any, **options: Any) -> Any:
+        session = made(*given, **options)
+        proxy.swallows = True
+        return session
+
+    made = psycopg.Connection.connect
+    monkeypatch.setattr(psycopg.Connection, "connect", connect)
+    proxy.reset()
+    with pytest.raises(StorageError, match="no answer for 1 seconds"):
+        store.get("t", b"a")
+    monkeypatch.undo()
+    proxy.swallows = False
+    assert after_a_while(store) == b"0"
+
+
 def test_a_half_closed_connection(proxy: Proxy, store: Any) -> None:
     proxy.half_close()
     assert store.get("t", b"a") == b"0"  # in a new connection
@@ -187,12 +207,14 @@ def test_connections_that_break_all_the_time(proxy: Proxy, store: Any) -> None:
     thread.start()
     acknowledged, failures = 0, 0
     try:
-        for number in range(1, 200):
+        for number in count(1):
             try:
                 write(store, number)
                 acknowledged = number
             except StorageError:
                 failures += 1
+            if number >= 200 and failures >= 3:
+                break
             try:
                 found = int(store.get("t", b"a") or b"")
             except StorageError:
@@ -201,6 +223,5 @@ def test_connections_that_break_all_the_time(proxy: Proxy, store: Any) -> None:
     finally:
         stopped.set()
         thread.join()
-    assert failures
     assert acknowledged
-    assert store.get("t", b"a") == store.get("t", b"twice")
+    assert after_a_while(store) == store.get("t", b"twice")

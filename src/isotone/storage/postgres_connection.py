@@ -251,10 +251,8 @@ class Connection:
         libpq, received = self._libpq, self._received
         was_end = False
         while True:
-            while libpq.is_busy():
-                if not self._wait(selectors.EVENT_READ, deadline - time.monotonic()):
-                    return None
-                libpq.consume_input()
+            if not self._has_come(deadline):
+                return None
             result = libpq.get_result()
             if result is None:
                 if was_end:
@@ -266,6 +264,14 @@ class Connection:
                 self._received = []
                 return received
             received.append(result)
+
+    def _has_come(self, deadline: float) -> bool:
+        """Wait for the next result, until the deadline."""
+        while self._libpq.is_busy():
+            if not self._wait(selectors.EVENT_READ, deadline - time.monotonic()):
+                return False
+            self._libpq.consume_input()
+        return True
 
     def _wait(self, events: int, seconds: float) -> bool:
         if events != self._awaited:
@@ -313,10 +319,6 @@ class Connection:
     def _begin(self, libpq: Any) -> None:
         if libpq.server_version < _OLDEST:
             raise StorageError(f"its version is {libpq.server_version // 10000}; 14 is the oldest")
-        result = libpq.exec_(self._settings)
-        if result.status != pq.ExecStatus.COMMAND_OK:
-            raise StorageError(result.error_message.decode(errors="replace"))
-        libpq.enter_pipeline_mode()
         self._prepared = {}
         self._received = []
         self._unread = 0
@@ -325,8 +327,24 @@ class Connection:
         self._selector.register(libpq.socket, selectors.EVENT_READ)
         self._awaited = selectors.EVENT_READ
         self._libpq = libpq
+        self._apply_settings()
+        libpq.enter_pipeline_mode()
         if self.losses:
             self._reopened()
+
+    def _apply_settings(self) -> None:
+        """Before the pipeline, where one message may have several statements."""
+        deadline = time.monotonic() + REPLY_TIMEOUT
+        self._libpq.send_query(self._settings)
+        self._flush()
+        while True:
+            if not self._has_come(deadline):
+                raise StorageError(f"no answer for {REPLY_TIMEOUT:.0f} seconds")
+            result = self._libpq.get_result()
+            if result is None:
+                return
+            if result.status != pq.ExecStatus.COMMAND_OK:
+                raise StorageError(result.error_message.decode(errors="replace"))
 
     def _disown(self) -> None:
         """In a forked child: never touch the parent's session again. To close it would end it for the parent, too."""
