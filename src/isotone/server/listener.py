@@ -259,8 +259,8 @@ def check_options(
     workers = options.get("workers", 1)
     if workers > 1 and sys.platform == "win32":
         raise UsageError("several workers need Linux or macOS; on Windows a server is one process")
-    with bind(host, port) as listening:
-        admission_of(host, listening, options)
+    with bind(host, port, listen=False) as bound:  # nobody is to connect to it yet
+        admission_of(host, bound, options)
     certificate(options.get("tls_cert"), options.get("tls_key"))
     _, audit = _checks_of(options)
     if audit is not None:
@@ -282,9 +282,9 @@ def _check_single_process(options: ServerOptions) -> None:
         )
 
 
-def admission_of(host: str, listening: socket.socket, options: ServerOptions) -> Admission:
+def admission_of(host: str, bound: socket.socket, options: ServerOptions) -> Admission:
     """The allowed hosts and origins. Raises `UsageError` if other machines can connect without credentials."""
-    address = listening.getsockname()[0]
+    address = bound.getsockname()[0]
     is_protected = options.get("insecure") or options.get("credentials") is not None
     if not is_protected and not is_loopback(address):
         raise UsageError(_unprotected(host))
@@ -329,8 +329,8 @@ def _new_telemetry(dispatcher: Dispatcher | Gate, monitor: Monitor) -> Telemetry
     return Telemetry(dispatcher, monitor)
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """A socket bound to the address. Raises `UsageError` with the reason if it cannot be bound."""
+def bind(host: str, port: int, *, listen: bool = True) -> socket.socket:
+    """A socket that listens on the address. Raises `UsageError` with the reason if it cannot be bound."""
     if not 0 <= port <= 65535:
         raise UsageError(f"cannot listen on port {port}: ports are 0 (any free one) to 65535")
     try:
@@ -344,7 +344,8 @@ def bind(host: str, port: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind(address)
-        listening.listen(_BACKLOG)
+        if listen:
+            listening.listen(_BACKLOG)
     except OSError as error:
         listening.close()
         raise UsageError(_refusal(host, port, error)) from None
