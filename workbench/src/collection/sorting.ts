@@ -41,7 +41,30 @@ export function compare(one: AttributeValue | undefined, other: AttributeValue |
   if (!one || !other) return one ? -1 : other ? 1 : 0;
   const [type, another] = [typeOf(one), typeOf(other)];
   if (type !== another) return type < another ? -1 : 1;
-  if (type === "N") return Number(one[type]) - Number(other[type]);
-  const [text, later] = type === "S" ? [one[type] as string, other[type] as string] : [shortText(one), shortText(other)];
-  return text < later ? -1 : text > later ? 1 : 0;
+  if (type === "N") return compareNumbers(one[type] as string, other[type] as string);
+  if (type === "S") return compareTexts(one[type] as string, other[type] as string);
+  if (type === "B") return compareTexts(atob(one[type] as string), atob(other[type] as string));
+  return compareTexts(shortText(one), shortText(other));
+}
+
+/** Exactly, with all of up to 38 digits, of which JavaScript's own numbers keep 16. */
+function compareNumbers(one: string, other: string): number {
+  const roughly = Number(one) - Number(other);
+  if (roughly !== 0) return roughly;
+  const difference = scaled(one) - scaled(other);
+  return difference < 0n ? -1 : difference > 0n ? 1 : 0;
+}
+
+const SMALLEST = 200; // decimal places that suffice for every number of DynamoDB
+
+function scaled(text: string): bigint {
+  const [, sign, whole, fraction = "", exponent = "0"] = /^(-?)(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?$/.exec(text)!;
+  return BigInt(`${sign}${whole}${fraction}`) * 10n ** BigInt(SMALLEST + Number(exponent) - fraction.length);
+}
+
+/** In the order of their code points, as DynamoDB; JavaScript's own puts those above U+FFFF before U+E000. */
+function compareTexts(one: string, other: string): number {
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) at += 1;
+  return (one.codePointAt(at) ?? -1) - (other.codePointAt(at) ?? -1);
 }
