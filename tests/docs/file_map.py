@@ -21,6 +21,19 @@ BROWSER = ROOT / "workbench" / "src"
 # What makes the pages: the site, its reference and its search, and the pages that are made of the source.
 MAKERS = (ROOT / "website", ROOT / "tests" / "docs")
 
+# Neither Python nor TypeScript, so they have no docstring.
+OTHERS = {
+    "pyproject.toml": "The packages: what is in the wheel and in the source archive, versions, dependencies, extras, tools.",
+    "Makefile": "The commands of this repository, from `make demo` to `make release`, each with a line of help.",
+    ".ci/run": "What runs on every submission; `.github/workflows/tests.yml` runs it, `release.yml` publishes a release.",
+    "requirements/dev.txt": "The lock file of the packages for development: `make lock`.",
+    "deploy/Containerfile": "The image: `make image`. Its user, its volume, its health check.",
+    "deploy/compose.yaml": "A server in containers, in place of `amazon/dynamodb-local`.",
+    "deploy/isotone.service": "The unit of systemd.",
+    "deploy/kubernetes.yaml": "A server on Kubernetes: a volume, probes, secrets.",
+    "workbench/vite.config.ts": "Builds the workbench's page into `src/isotone/workbench/assets`.",
+}
+
 # In the order in which a reader of the API meets them: from the command line and the library down to the floor.
 PACKAGES = (
     "cli",
@@ -52,7 +65,7 @@ PACKAGES = (
 _HEAD = """# Which file decides what
 
 One line for each file of `src/isotone`, in alphabetical order within its package: the first line of the file's
-docstring. The last tables have the TypeScript files of the workbench's page, and what makes the site and its pages. [How Isotone is built](README.md) has the
+docstring. The last tables have the TypeScript files of the workbench's page, what makes the site and its pages, and what packs and runs all of it. [How Isotone is built](README.md) has the
 layers and the ways of a request through them. `make files` writes this page, and a test compares it.
 """
 
@@ -120,6 +133,11 @@ def lines() -> Iterator[str]:
     yield "| file | what it makes |\n|---|---|"
     for path in maker_files():
         yield _line(path.relative_to(ROOT).as_posix(), path, summary(path))
+    yield ""
+    yield "## Packages, containers and commands\n"
+    yield "| file | what is decided there |\n|---|---|"
+    for name, said in OTHERS.items():
+        yield _line(name, ROOT / name, said)
 
 
 def _line(name: str, path: Path, said: str) -> str:

@@ -34,7 +34,7 @@ def decode(shape: type[Request], body: bytes) -> Request:
     try:
         decoded: Request = decoders[shape].decode(body)
     except REFUSED:
-        return converted(shape, _forgiven(shape, body))
+        return converted(shape, _checked(shape, body))
     return decoded
 
 
@@ -56,7 +56,7 @@ def convert(shape: type[Request], request: Mapping[str, Any]) -> Request:
     try:
         request_: Request = msgspec.convert(request, accepting)
     except REFUSED:
-        return converted(accepting, _forgiven(shape, request))
+        return converted(accepting, _checked(shape, request))
     return request_
 
 
@@ -69,8 +69,8 @@ def converted(shape: type[Request], document: Any) -> Request:
     return request
 
 
-def _forgiven(shape: type[ApiStructure], request: bytes | Mapping[str, Any]) -> dict[str, Any]:
-    """The document of a request that msgspec refused but the service accepts."""
+def _checked(shape: type[ApiStructure], request: bytes | Mapping[str, Any]) -> dict[str, Any]:
+    """The document of a request that msgspec refused; raises the error of the service, unless it accepts it."""
     document, grammar = typed(shape, request), shape_of(shape)
     error = request_validation.error_of(document, grammar)
     if error is not None:

@@ -1,4 +1,4 @@
-"""Building blocks of request structures: member types with AWS's constraints (TableName, IndexName, Tag …).
+"""Building blocks of request structures: member types with AWS's constraints (TableName …), enums (ReturnValues …).
 
 Attributes are in snake case (`request.table_name` is `TableName`); an absent member is None. A constraint is part of
 the annotation: msgspec enforces it while decoding, and `request_grammar` reads it to explain a refusal. The values of

@@ -1,4 +1,4 @@
-"""A durable queue: a claim holds a message for `hold` seconds; failed messages are retried, then become dead letters.
+"""A durable queue: put, claim, extend, acknowledge, give back, bury; failed messages become dead letters in the end.
 
     mails = Queue(store, "mails")
     mails.put({"to": "ann@example.com"})

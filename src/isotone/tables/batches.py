@@ -1,4 +1,4 @@
-"""Writes many items in batches: unprocessed ones are written again, until all are.
+"""Writes many items in batches: those that are throttled or unprocessed are repeated, and after a while given up.
 
     writer = BatchWriter(backend, "Orders", pace)
     units = writer.write([put(item) for item in items] + [delete(key)])
