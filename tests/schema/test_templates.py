@@ -129,6 +129,24 @@ def test_conditions_that_depend_on_themselves_are_refused() -> None:
     assert "which depends on itself" in refusal("TableName: !If [A, a, b]", head)
 
 
+def test_a_parameter_has_one_of_its_allowed_values() -> None:
+    head = """\
+    Parameters:
+      Tier: {Type: String, Default: small, AllowedValues: [small, large]}
+      Units: {Type: Number, Default: 7, AllowedValues: [5, 10]}
+    """
+    assert (
+        table("TableName: !Sub 't-${Tier}'", head, Tier="large").definition["TableName"]
+        == "t-large"
+    )
+    error = refusal("TableName: !Sub 't-${Tier}'", head, Tier="huge")
+    assert error.endswith(
+        'TableName refers to parameter Tier, which may not be "huge"; allowed: small, large'
+    )
+    assert "may not be 7; allowed: 5, 10" in refusal("TableName: !Sub 't-${Units}'", head)
+    assert table("TableName: !Sub 't-${Units}'", head, Units="10").definition["TableName"] == "t-10"
+
+
 def test_an_unknown_parameter_is_refused() -> None:
     error = refusal("TableName: a", PARAMETERS, Stgae="prod")
     assert error == "t.yaml has no parameter 'Stgae'; its parameters: Stage, Owner, Units, Names"

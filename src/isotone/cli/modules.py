@@ -163,6 +163,8 @@ def connect_store(
         return
     if not create:
         check_exists(address)
+    elif table_prefix:
+        isotone.connect(table_prefix=table_prefix).close()  # a bad prefix leaves no empty database
     with (
         isotone.open(address, durability="process", memory_map=_WALK_MAP) as database,
         isotone.connect(database, table_prefix=table_prefix) as store,

@@ -102,12 +102,26 @@ class Intrinsics:
                 )
             kind = str(members["Type"].given) if "Type" in members else "String"
             is_list = kind == "CommaDelimitedList" or kind.startswith("List<")
-            return [each.strip() for each in str(found).split(",")] if is_list else found
+            listed = [each.strip() for each in str(found).split(",")] if is_list else [found]
+            self._check_allowed(value, name, listed)
+            return listed if is_list else found
         if name in self._given:  # a pseudo parameter
             return self._given[name]
         if name.startswith("AWS::"):
             raise value.refusal(f"refers to {name}, which only a deployment knows; {_give(name)}")
         raise value.refusal(f"refers to {name}, which is no parameter; write its value there")
+
+    def _check_allowed(self, value: DocumentValue, name: str, given: list[Any]) -> None:
+        """Refuse a value that CloudFormation would refuse."""
+        members = self._declared[name].members()
+        if "AllowedValues" not in members:
+            return
+        allowed = [each.value_text() for each in members["AllowedValues"].elements()]
+        for each in given:
+            if value.with_value(each).value_text() not in allowed:
+                raise value.refusal(
+                    f"refers to parameter {name}, which may not be {shown(each)}; allowed: {', '.join(allowed)}"
+                )
 
     def _sub(self, value: DocumentValue) -> str:
         text, variables = value, {}
