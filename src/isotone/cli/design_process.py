@@ -170,7 +170,7 @@ def state_of(file: str) -> FileState | None:
 
 
 def _is_of_user(file: str) -> bool:
-    if file.startswith(("<", _HERE)) or "site-packages" in file:
+    if file.startswith(("<", _HERE + os.sep)) or "site-packages" in file:
         return False
     return not Path(file).resolve().is_relative_to(Path(os.__file__).parent.resolve())
 

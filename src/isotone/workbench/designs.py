@@ -6,10 +6,10 @@ typed on the page.
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from isotone.advisor.collection_svg import drawn_svg
@@ -139,10 +139,9 @@ def _part(source: DesignSource, name: Any) -> tuple[str, DesignPart]:
 
 def _finding(finding: LintFinding) -> Answer:
     """A finding with its level, and the line that it is about."""
-    text = ""
-    if finding.place.file:
-        lines = Path(finding.place.file).read_text(encoding="utf-8").splitlines()
-        text = "".join(lines[finding.place.line - 1 : finding.place.line]).strip()
+    place = finding.place
+    linecache.checkcache(place.file)
+    text = linecache.getline(place.file, place.line).strip()  # none of a file that is gone
     return asdict(finding) | {"level": finding.level, "text": text}
 
 
