@@ -43,7 +43,7 @@ test: $(READY) ## run the tests
 	$(BIN)/pytest --processes auto $(SUITES:%=--ignore=%) --ignore=tests/typing
 
 quick: $(READY) ## run the tests of the database and the library, without those of tools and pages
-	$(BIN)/pytest --processes auto $(SUITES:%=--ignore=%) $(TOOLS:%=--ignore=%) --ignore=tests/typing
+	$(BIN)/pytest --processes auto $(SUITES:%=--ignore=%) $(TOOLS:%=--ignore=%) --ignore=tests/typing $(OPTIONS)
 
 matrix: ## run the tests on every supported Python that is installed, each in its own .venv-3.N; and make lowest on 3.11
 	@failed=; for python in $(PYTHONS); do \
