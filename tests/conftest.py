@@ -15,13 +15,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests import effort, parallel
 from tests.effort import LONG
-from tests.parallel import pytest_addoption, pytest_runtestloop
+from tests.parallel import pytest_runtestloop
 
 from isotone.backends.embedded import import_for_files
 from isotone.testing.sessions import make_sessions_cheap
 
-__all__ = ["pytest_addoption", "pytest_runtestloop"]
+__all__ = ["pytest_runtestloop"]
 
 settings.register_profile("long", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(
@@ -40,8 +41,14 @@ FIRST = ("typing", "browser", "crash", "demo", "sdks", "docs", "structures", "mo
 gc.disable()  # until everything is imported and collected, of which nothing is garbage
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parallel.pytest_addoption(parser)
+    effort.add_option(parser)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with the tests that take longest, or share what takes long to make; so that all processes end together."""
+    items[:] = effort.sample(items, config.getoption("--sample"))
     place = {folder: number for number, folder in enumerate(FIRST)}
     items.sort(key=lambda item: place.get(item.path.relative_to(TESTS).parts[0], len(FIRST)))
 

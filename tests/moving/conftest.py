@@ -23,5 +23,7 @@ def dynamodb_local() -> Iterator[str]:
 
 @pytest.fixture
 def frequent_reports(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs report after each chunk, so that a test can stop them there however fast the machine is."""
+    """Jobs report after each chunk, which is small, so that a test can stop them there however fast the machine is."""
     monkeypatch.setattr("isotone.tables.jobs.TICK", 0.0001)
+    monkeypatch.setattr("isotone.moving.exporting._ITEMS_A_PAGE", 200)
+    monkeypatch.setattr("isotone.moving.importing._ROWS", 200)

@@ -16,7 +16,7 @@ import isotone
 from isotone import moving
 from isotone.errors import InProgress, StorageError, UsageError
 
-ROWS = 9000
+ROWS = 900
 pytestmark = pytest.mark.usefixtures("frequent_reports")
 
 
@@ -54,7 +54,7 @@ def test_an_export_does_not_go_on_in_what_another_one_has_written(name: str) -> 
     for tag in ("ann", "bob"):
         table_of(tag).close()
     assert not export("ann", most=1, target=name).is_complete
-    assert not export("bob", most=4000, target=name).is_complete
+    assert not export("bob", most=400, target=name).is_complete
     done = export("ann", target=name)
     assert (done.is_complete, done.items) == (True, ROWS)
     with isotone.open(":memory:") as copy:

@@ -16,7 +16,7 @@ import isotone
 from isotone import moving
 from isotone.errors import BadRow, StorageError, UsageError
 
-ROWS = 9000
+ROWS = 900
 pytestmark = pytest.mark.usefixtures("frequent_reports")
 
 
