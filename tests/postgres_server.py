@@ -144,11 +144,23 @@ class PostgresServer:
 
     def kill(self) -> None:
         """Kill the server and its backends as a power cut would, but for the disk."""
+        self._kill([int(process.name) for process in self._processes()])
+
+    def kill_postmaster(self) -> None:
+        """Kill the process that the others belong to; they notice it, and end."""
+        self._kill([self.pid])
+
+    @property
+    def pid(self) -> int:
+        """The process that the others belong to."""
+        return int((self.data / "postmaster.pid").read_text().split()[0])
+
+    def _kill(self, pids: list[int]) -> None:
         assert self._process is not None
-        processes = [path for path in Path("/proc").glob("[0-9]*") if self._is_mine(path)]
-        for process in processes:
+        processes = self._processes()
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(int(process.name), signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
         self._process.communicate()
         deadline = time.monotonic() + STARTUP_SECONDS
         while any(map(self._is_mine, processes)):
@@ -156,6 +168,9 @@ class PostgresServer:
             time.sleep(0.01)
         for path in (self.data / "postmaster.pid", *self.folder.glob(".s.PGSQL.*")):
             path.unlink(missing_ok=True)
+
+    def _processes(self) -> list[Path]:
+        return [path for path in Path("/proc").glob("[0-9]*") if self._is_mine(path)]
 
     def _is_mine(self, process: Path) -> bool:
         """Whether a process is the server or a backend: each works in the folder of the data."""
@@ -167,8 +182,7 @@ class PostgresServer:
     def stop(self) -> None:
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError, FileNotFoundError):
-                pid = int((self.data / "postmaster.pid").read_text().split()[0])
-                os.kill(pid, signal.SIGINT)  # the fast shutdown
+                os.kill(self.pid, signal.SIGINT)  # the fast shutdown
             self._process.communicate()
             self._process = None
 
