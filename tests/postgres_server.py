@@ -80,12 +80,13 @@ class PostgresServer:
         self.start()
         return self
 
-    def give_to_user(self) -> None:
-        """Let the user of the server write into its folder, and all connect to its socket."""
+    def give_to_user(self, *further: Path) -> None:
+        """Let the user of the server write into its folder and further ones, and all connect to its socket."""
         self.folder.chmod(0o755)
         if os.geteuid() == 0:
             user = next(name for name in _USERS if _exists(name))
-            os.chown(self.folder, pwd.getpwnam(user).pw_uid, -1)
+            for folder in (self.folder, *further):
+                os.chown(folder, pwd.getpwnam(user).pw_uid, -1)
 
     def command(self, program: str, *arguments: str) -> list[str]:
         """The command of one of the server's programs, as a user whom it accepts."""
@@ -149,6 +150,11 @@ class PostgresServer:
     def kill_postmaster(self) -> None:
         """Kill the process that the others belong to; they notice it, and end."""
         self._kill([self.pid])
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended by itself, or by `kill`."""
+        return self._process is not None and self._process.poll() is None
 
     @property
     def pid(self) -> int:

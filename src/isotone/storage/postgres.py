@@ -59,6 +59,7 @@ _FIRST: Final = 128  # rows of a range that are read first if the caller takes a
 _MOST: Final = 4000  # rows of a later chunk
 _CHUNK_SIZE: Final = 1 << 20  # its bytes, as far as known before they are read
 _GROWTH: Final = 8
+_CONTENDED: Final = 0.02  # seconds after a turn of another process in which writers queue at once
 _DROP_TIMEOUT: Final = b"200"  # milliseconds that this waits for readers
 
 _NO_TABLE: Final = "42P01"
@@ -83,6 +84,7 @@ class PostgresStore:
     __slots__ = (
         "_address",
         "_buffer",
+        "_contended_until",
         "_depth",
         "_durability",
         "_fetched",
@@ -144,6 +146,7 @@ class PostgresStore:
         self._gate = threading.RLock()  # held by whoever uses the session of the transactions
         self._is_queued = False  # whether that session waits for its turn
         self._queued_by = 0  # threads that wait for it
+        self._contended_until = 0.0
         try:
             self._find_or_create()
         except BaseException:
@@ -596,12 +599,16 @@ class PostgresStore:
             raise UsageError(TRANSACTION_IN_SNAPSHOT)
         if self.read_only:
             raise StorageError(f"{self._address.shown} is open for reading only")
+        if not wait and not self._is_queued and time.monotonic() < self._contended_until:
+            raise self._busy()  # to ask for the lock without queueing would lose turns to others
         if not self._gate.acquire(wait):
             raise self._busy()
         try:
             state = self._take_turn(wait, synced)
             self._losses = self._writing.losses
             self._see(state.get_value(0, 0))
+            if self._latest != self._seen:
+                self._contended_until = time.monotonic() + _CONTENDED
             self._note_commits()
             self._depth = 1
             if state.get_value(0, 1) != self._trees_seen:
