@@ -22,6 +22,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from functools import partial
 from itertools import chain, islice
 from struct import Struct
 from typing import Any, Final, Literal
@@ -108,6 +109,7 @@ class PostgresStore:
         "busy_timeout",
         "describe_damage",
         "read_only",
+        "replica",
     )
     exclusive = False
     needs_snapshots = False
@@ -129,6 +131,10 @@ class PostgresStore:
         )
         self._address = address_of(address)
         self._durability: Durability = durability
+        replica = self._address.replica
+        self.replica: Callable[[], PostgresStore] | None = (
+            partial(PostgresStore, replica, read_only=True) if replica else None
+        )
         settings = _FOR_WRITING if durability == "disk" else _FOR_WRITING + _ASYNCHRONOUS
         self._reading = Connection(self._address, reopened=self._forget_seen)
         self._writing = Connection(self._address, settings, reopened=self._forget_seen)
@@ -339,6 +345,11 @@ class PostgresStore:
     def is_current(self) -> bool:
         """Whether no read since `changed_elsewhere` has seen another process's commit. Reads nothing."""
         return not self._has_changed and self._latest == self._seen
+
+    @property
+    def revision(self) -> bytes:
+        """The newest revision that a read of this session has met; each commit raises it."""
+        return self._latest
 
     # Checks
 
