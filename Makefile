@@ -190,9 +190,10 @@ lock: ## pin the development packages again
 	$(BIN)/pip-compile --quiet --upgrade --extra dev --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements/dev.txt pyproject.toml
 	$(BIN)/pip-compile --quiet --upgrade --extra boto3 --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements/docs.txt pyproject.toml requirements/docs.in
 
-postgres: $(READY) ## run storage, operations, structures and histories on a PostgreSQL server that the tests start, and kill what runs (KILLS=60)
-	ISOTONE_POSTGRES=1 ISOTONE_KILLS=$(or $(KILLS),60) ISOTONE_FAILOVERS=$(or $(FAILOVERS),20) $(BIN)/pytest -s tests/storage tests/backends/test_postgres.py \
-		tests/docs/test_postgres_page.py tests/stateful tests/operations tests/structures tests/crash/test_postgres_kill.py tests/crash/test_postgres_failover.py
+postgres: $(READY) ## run storage, operations, structures and histories on a PostgreSQL server that the tests start, kill what runs, fill its disk (KILLS=60)
+	ISOTONE_POSTGRES=1 ISOTONE_KILLS=$(or $(KILLS),60) ISOTONE_FAILOVERS=$(or $(FAILOVERS),20) \
+		ISOTONE_TRANSACTIONS=$(or $(TRANSACTIONS),20000) $(BIN)/pytest -s tests/storage tests/backends/test_postgres.py \
+		tests/docs/test_postgres_page.py tests/stateful tests/operations tests/structures $(wildcard tests/crash/test_postgres_*.py)
 
 attack: $(READY) ## the long forms of the attacks and crash tests: flipped bits, stories, fuzzers, kills of each kind, an hour of mixed load
 	ISOTONE_LONG=1 ISOTONE_SOAK_SECONDS=3600 ISOTONE_FLIPS=1000 ISOTONE_SEEDS=1000 ISOTONE_KILLS=100 $(BIN)/pytest -s tests/attack tests/crash

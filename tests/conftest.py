@@ -17,12 +17,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests import effort, parallel
 from tests.effort import LONG
+from tests.figures import pytest_terminal_summary
 from tests.parallel import pytest_runtestloop
 
 from isotone.backends.embedded import import_for_files
 from isotone.testing.sessions import make_sessions_cheap
 
-__all__ = ["pytest_runtestloop"]
+__all__ = ["pytest_runtestloop", "pytest_terminal_summary"]
 
 settings.register_profile("long", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(

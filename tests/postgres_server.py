@@ -80,12 +80,13 @@ class PostgresServer:
         self.start()
         return self
 
-    def give_to_user(self) -> None:
-        """Let the user of the server write into its folder, and all connect to its socket."""
+    def give_to_user(self, *further: Path) -> None:
+        """Let the user of the server write into its folder and further ones, and all connect to its socket."""
         self.folder.chmod(0o755)
         if os.geteuid() == 0:
             user = next(name for name in _USERS if _exists(name))
-            os.chown(self.folder, pwd.getpwnam(user).pw_uid, -1)
+            for folder in (self.folder, *further):
+                os.chown(folder, pwd.getpwnam(user).pw_uid, -1)
 
     def command(self, program: str, *arguments: str) -> list[str]:
         """The command of one of the server's programs, as a user whom it accepts."""
@@ -144,11 +145,28 @@ class PostgresServer:
 
     def kill(self) -> None:
         """Kill the server and its backends as a power cut would, but for the disk."""
+        self._kill([int(process.name) for process in self._processes()])
+
+    def kill_postmaster(self) -> None:
+        """Kill the process that the others belong to; they notice it, and end."""
+        self._kill([self.pid])
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended by itself, or by `kill`."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """The process that the others belong to."""
+        return int((self.data / "postmaster.pid").read_text().split()[0])
+
+    def _kill(self, pids: list[int]) -> None:
         assert self._process is not None
-        processes = [path for path in Path("/proc").glob("[0-9]*") if self._is_mine(path)]
-        for process in processes:
+        processes = self._processes()
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(int(process.name), signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
         self._process.communicate()
         deadline = time.monotonic() + STARTUP_SECONDS
         while any(map(self._is_mine, processes)):
@@ -156,6 +174,9 @@ class PostgresServer:
             time.sleep(0.01)
         for path in (self.data / "postmaster.pid", *self.folder.glob(".s.PGSQL.*")):
             path.unlink(missing_ok=True)
+
+    def _processes(self) -> list[Path]:
+        return [path for path in Path("/proc").glob("[0-9]*") if self._is_mine(path)]
 
     def _is_mine(self, process: Path) -> bool:
         """Whether a process is the server or a backend: each works in the folder of the data."""
@@ -167,8 +188,7 @@ class PostgresServer:
     def stop(self) -> None:
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError, FileNotFoundError):
-                pid = int((self.data / "postmaster.pid").read_text().split()[0])
-                os.kill(pid, signal.SIGINT)  # the fast shutdown
+                os.kill(self.pid, signal.SIGINT)  # the fast shutdown
             self._process.communicate()
             self._process = None
 

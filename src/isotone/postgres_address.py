@@ -2,7 +2,8 @@
 
     postgresql://user@host1,host2:5433/db?schema=shop&sslmode=verify-full
 
-Everything but `schema` goes to libpq as it is, so its environment variables, password files and service files work. What
+`read_replica=host[:port]` names a server that may answer eventually consistent reads; it has an address of its own.
+Everything else goes to libpq as it is, so its environment variables, password files and service files work. What
 the address does not set gets a default that notices a lost server within seconds. No message shows a password.
 
 >>> address_of("postgresql://ann:secret@db.internal/app?schema=shop").shown
@@ -20,6 +21,10 @@ from isotone.errors import UsageError
 SCHEMES: Final = ("postgresql://", "postgres://")
 DEFAULT_SCHEMA: Final = "isotone"
 _SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_HOST: Final = re.compile(
+    r"(?P<host>/[^,:]+|\[[0-9a-fA-F:.]+\]|[^/,:\[\]]+)(:(?P<port>[0-9]{1,5}))?"
+)
+_PLACES: Final = frozenset(("host", "hostaddr", "port", "target_session_attrs", "connect_timeout"))
 _SECRETS: Final = frozenset(("password", "sslpassword"))
 _DEFAULTS: Final = {
     "application_name": "isotone",
@@ -34,13 +39,14 @@ _DEFAULTS: Final = {
 
 class PostgresAddress(NamedTuple):
     """An address in its parts: `uri` is libpq's, `defaults` its parameters that the address does not set, `shown` has no
-    password.
+    password, `replica` is the address of the replica, or empty.
     """
 
     uri: str
     schema: str
     defaults: dict[str, str]
     shown: str
+    replica: str
 
 
 def is_postgres(target: object) -> TypeGuard[str]:
@@ -64,9 +70,31 @@ def address_of(text: str) -> PostgresAddress:
             f"schema={schema!r} cannot name a schema; use lower-case letters, digits and _, "
             "at most 63, and none that begins with pg_"
         )
+    replica = settings.pop("read_replica", None)
     uri = f"{base}?{urlencode(settings)}" if settings else base
     defaults = {name: value for name, value in _DEFAULTS.items() if name not in settings}
-    return PostgresAddress(uri, schema, defaults, shown(text))
+    others = _replica(base, settings | {"schema": schema}, replica) if replica is not None else ""
+    return PostgresAddress(uri, schema, defaults, shown(text), others)
+
+
+def _replica(base: str, settings: dict[str, str], hosts: str) -> str:
+    """The same address with other hosts, each with its port or the default one."""
+    scheme, _, rest = base.partition("://")
+    authority, slash, path = rest.partition("/")
+    user, at, _ = authority.rpartition("@")
+    found = [_HOST.fullmatch(host) for host in hosts.split(",")]
+    if None in found:
+        raise UsageError(
+            f"read_replica={hosts!r} is no server; write host, host:port or host1,host2"
+        )
+    kept = {name: value for name, value in settings.items() if name not in _PLACES}
+    placed = {
+        "host": ",".join(match["host"].strip("[]") for match in found if match),
+        "port": ",".join(match["port"] or "" for match in found if match),
+        "target_session_attrs": "prefer-standby",
+        "connect_timeout": "2",
+    }
+    return f"{scheme}://{user}{at}{slash}{path}?{urlencode(kept | placed)}"
 
 
 def shown(text: str) -> str:

@@ -16,6 +16,7 @@ from random import Random
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
+from tests import figures
 from tests.crash.server_storm import Caller, Gone, Refused, Storm
 from tests.postgres_server import PostgresServer, needs_postgres
 from tests.sdks.server_process import ServerProcess, start_server
@@ -24,9 +25,15 @@ from isotone.backends import embedded
 
 pytestmark = needs_postgres
 
-KILLS = int(os.environ.get("ISOTONE_KILLS", "6"))
+KILLS = int(os.environ.get("ISOTONE_KILLS", "5"))
 KILLS_A_DATABASE = 12  # reading everything back takes longer as receipts gather
-VICTIMS = ("a server", "a backend", "PostgreSQL")
+VICTIMS = (
+    "a server",
+    "a backend",
+    "the postmaster",
+    "all of PostgreSQL",
+    "a server and all of PostgreSQL",
+)
 RECOVERY_SECONDS = 60.0
 
 
@@ -69,11 +76,14 @@ def kill(
     """Kill at any moment after some writes were acknowledged; the survivors go on."""
     storm.wait_for(random.randrange(30, 90))
     time.sleep(random.uniform(0, 0.02))
-    if victim == "a server":
+    if victim.startswith("a server"):
         server.kill()
+    if victim == "a server":
         storm.wait_for(11)
     elif victim == "a backend":
         kill_a_backend(postgres, random)
+    elif victim == "the postmaster":
+        postgres.kill_postmaster()
     else:
         postgres.kill()
     storm.is_over = True
@@ -89,9 +99,10 @@ def test_nothing_acknowledged_is_lost() -> None:
             storm = storm_over(postgres, kills, random, killed)
             acknowledged += storm.acknowledged
             unanswered += storm.open
-            print(
-                f"\n{dict(killed)} killed: {acknowledged} writes acknowledged, none lost; "
-                f"{unanswered} had no answer"
+            each = ", ".join(f"{number} × {victim}" for victim, number in killed.items())
+            figures.note(
+                "kills",
+                f"{killed.total()} ({each}); {acknowledged} writes acknowledged, none lost; {unanswered} had no answer",
             )
     assert acknowledged >= 30 * KILLS
 
@@ -104,19 +115,19 @@ def storm_over(postgres: PostgresServer, kills: int, random: Random, killed: Cou
         # What a server complains of when PostgreSQL is gone is not the point here.
         log = stack.enter_context(Path(os.devnull).open("w"))
         servers = [stack.enter_context(start_server(address, stderr=log)) for _ in range(2)]
-        for number in range(kills):
-            victim = VICTIMS[number % len(VICTIMS)]
+        for _ in range(kills):
+            victim = VICTIMS[killed.total() % len(VICTIMS)]
             killed[victim] += 1
             urls = [server.url for server in servers]
             die = partial(kill, victim, storm, servers[0], postgres, random)
             storm.rage(urls[0], die, *urls[1:])
-            if victim == "a server":
-                servers[0] = stack.enter_context(start_server(address, stderr=log))
-            elif victim == "PostgreSQL":
-                status, reason = health(servers[0].url)
+            if victim not in ("a server", "a backend"):
+                status, reason = health(servers[1].url)
                 assert status == 503
                 assert "PostgreSQL" in reason
                 postgres.start()
+            if victim.startswith("a server"):
+                servers[0] = stack.enter_context(start_server(address, stderr=log))
             for server in servers:
                 until_it_answers(server.url)
             storm.verify(random.choice(servers).url)

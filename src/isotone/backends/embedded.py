@@ -49,6 +49,7 @@ from isotone.errors import (
 from isotone.operations import action
 from isotone.operations.action import GROUPED, STARTS_WORK
 from isotone.operations.api import Answered, Api
+from isotone.operations.replica_reads import api_over
 from isotone.operations.served_queries import ServedQueries
 from isotone.postgres_address import is_postgres
 from isotone.shown_signature import shown
@@ -397,7 +398,7 @@ class Database(Native):
 
     def __init__(self, engine: Engine, *, regions: bool = False) -> None:
         self.engine = engine
-        self._api = Api(engine)
+        self._api = api_over(engine)
         self._worker: _BackgroundThread | None = None
         self._transfers: TransferThreads | None = None
         self._worker_lock = threading.Lock()

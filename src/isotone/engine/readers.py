@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -39,6 +39,11 @@ class Readers:
         """Held while a reader is opened, and by forks."""
         self.paused: int = 0
         """The number of open blocks whose writes only the engine's own connection sees; meanwhile no reader is used."""
+
+    @property
+    def opened(self) -> Sequence[Engine]:
+        """All readers, also those that other threads use."""
+        return self._opened
 
     def take(self) -> Engine | None:
         """A reader whose lock this thread now holds; None if the read must wait for the engine."""

@@ -22,6 +22,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from functools import partial
 from itertools import chain, islice
 from struct import Struct
 from typing import Any, Final, Literal
@@ -59,6 +60,7 @@ _FIRST: Final = 128  # rows of a range that are read first if the caller takes a
 _MOST: Final = 4000  # rows of a later chunk
 _CHUNK_SIZE: Final = 1 << 20  # its bytes, as far as known before they are read
 _GROWTH: Final = 8
+_CONTENDED: Final = 0.02  # seconds after a turn of another process in which writers queue at once
 _DROP_TIMEOUT: Final = b"200"  # milliseconds that this waits for readers
 
 _NO_TABLE: Final = "42P01"
@@ -83,6 +85,7 @@ class PostgresStore:
     __slots__ = (
         "_address",
         "_buffer",
+        "_contended_until",
         "_depth",
         "_durability",
         "_fetched",
@@ -106,6 +109,7 @@ class PostgresStore:
         "busy_timeout",
         "describe_damage",
         "read_only",
+        "replica",
     )
     exclusive = False
     needs_snapshots = False
@@ -127,6 +131,10 @@ class PostgresStore:
         )
         self._address = address_of(address)
         self._durability: Durability = durability
+        replica = self._address.replica
+        self.replica: Callable[[], PostgresStore] | None = (
+            partial(PostgresStore, replica, read_only=True) if replica else None
+        )
         settings = _FOR_WRITING if durability == "disk" else _FOR_WRITING + _ASYNCHRONOUS
         self._reading = Connection(self._address, reopened=self._forget_seen)
         self._writing = Connection(self._address, settings, reopened=self._forget_seen)
@@ -144,6 +152,7 @@ class PostgresStore:
         self._gate = threading.RLock()  # held by whoever uses the session of the transactions
         self._is_queued = False  # whether that session waits for its turn
         self._queued_by = 0  # threads that wait for it
+        self._contended_until = 0.0
         try:
             self._find_or_create()
         except BaseException:
@@ -336,6 +345,11 @@ class PostgresStore:
     def is_current(self) -> bool:
         """Whether no read since `changed_elsewhere` has seen another process's commit. Reads nothing."""
         return not self._has_changed and self._latest == self._seen
+
+    @property
+    def revision(self) -> bytes:
+        """The newest revision that a read of this session has met; each commit raises it."""
+        return self._latest
 
     # Checks
 
@@ -596,12 +610,16 @@ class PostgresStore:
             raise UsageError(TRANSACTION_IN_SNAPSHOT)
         if self.read_only:
             raise StorageError(f"{self._address.shown} is open for reading only")
+        if not wait and not self._is_queued and time.monotonic() < self._contended_until:
+            raise self._busy()  # to ask for the lock without queueing would lose turns to others
         if not self._gate.acquire(wait):
             raise self._busy()
         try:
             state = self._take_turn(wait, synced)
             self._losses = self._writing.losses
             self._see(state.get_value(0, 0))
+            if self._latest != self._seen:
+                self._contended_until = time.monotonic() + _CONTENDED
             self._note_commits()
             self._depth = 1
             if state.get_value(0, 1) != self._trees_seen:
