@@ -1,0 +1,129 @@
+"""What a shop does on the workbench with its orders and their lines, without reading about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Literal
+
+import pytest
+from tests.browser.chromium import needs_chromium
+
+import isotone
+from isotone import Attr, Entity, Global, Index, Key, Store, Table, field, version
+from isotone.server import running_server
+from isotone.workbench import Workbench as Pages
+
+pytestmark = needs_chromium
+pytest.importorskip("playwright")
+
+from tests.browser.workbench_page import Workbench  # noqa: E402
+
+sales = Table("sales", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
+START = datetime(2026, 4, 1, 8, 30, tzinfo=UTC)
+ORDERS = 40
+CUSTOMERS = ("ann", "bob", "graham-the-elder")
+
+
+class Order(Entity, table=sales):
+    customer: Attr[str] = field()
+    number: Attr[int] = field(max=99_999)
+    status: Attr[Literal["PLACED", "PAID", "SHIPPED"]] = field(default="PLACED")
+    placed: Attr[datetime] = field(precision="seconds")
+    total: Attr[Decimal] = field(min=0)
+    revision: Attr[int] = version()
+
+    primary = Key("ORDER", number).sort("ORDER")
+    by_customer = Index("GSI1", "CUSTOMER", customer).sort("PLACED", placed)
+
+
+class Line(Entity, table=sales):
+    number: Attr[int] = field(max=99_999)
+    line: Attr[int] = field(max=99)
+    product: Attr[str] = field()
+    quantity: Attr[int] = field(min=1)
+
+    primary = Order.primary.children(number).after("LINE", line)
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    """Orders 7 hours apart, each with two lines."""
+    with isotone.open() as database:
+        store = isotone.connect(database)
+        store.create_tables(sales)
+        for number in range(1, ORDERS + 1):
+            placed = START + timedelta(hours=7 * (number - 1))
+            customer = CUSTOMERS[(number - 1) % len(CUSTOMERS)]
+            store.put(Order(customer=customer, number=number, placed=placed, total=Decimal(number)))
+            for line in (1, 2):
+                store.put(Line(number=number, line=line, product="tea", quantity=line))
+        yield store
+        assert store.verify(sales).is_clean
+
+
+@pytest.fixture
+def window(chrome: Any, store: Store) -> Iterator[Any]:
+    """Opens a view in a window; when the test is over, nothing may have gone wrong in any."""
+    opened: list[tuple[Any, Workbench]] = []
+
+    def open_view(address: str = "#/t/sales/items", width: int = 1440, **more: Any) -> Workbench:
+        context = chrome.new_context(viewport={"width": width, "height": 844}, **more)
+        bench = Workbench(context.new_page(), url)
+        opened.append((context, bench))
+        bench.open(address)
+        return bench
+
+    with isotone.open() as nothing:
+        pages = Pages(store.backend, target=":memory:", tables=[sales])
+        with running_server(nothing, pages=pages) as url:
+            yield open_view
+            for context, bench in opened:
+                bench.check()
+                context.close()
+
+
+PHONE = {"width": 390, "has_touch": True, "is_mobile": True}
+
+
+def press(bench: Workbench, name: str) -> None:
+    bench.page.get_by_role("button", name=name, exact=True).click()
+
+
+# Times
+
+
+DAYS = ["2026-04-01", "2026-04-10"]
+
+
+@pytest.mark.parametrize(
+    ("operator", "days", "words", "shown"),
+    [
+        ("between", DAYS, "from the beginning of 1 April 2026 to the end of 10 April 2026", 12),
+        ("<=", DAYS[1:], "up to the end of 10 April 2026", 12),
+        ("<", DAYS[1:], "before the beginning of 10 April 2026", 10),
+        (">", DAYS[1:], "after the end of 10 April 2026", 2),
+        (">=", DAYS[1:], "from the beginning of 10 April 2026", 4),
+    ],
+)
+def test_a_day_in_a_range_is_all_of_it_in_words_and_in_what_is_read(
+    window: Any, operator: str, days: list[str], words: str, shown: int
+) -> None:
+    bench = window()
+    bench.wait_for_items(3)
+    bench.page.get_by_label("Access pattern").select_option("Order.by_customer")
+    form = bench.page.get_by_role("form", name="Order.by_customer")
+    form.get_by_label("customer", exact=True).fill("ann")
+    form.get_by_label("Operator for placed").select_option(operator)
+    for label, day in zip(("placed", "placed, to"), days, strict=False):
+        form.get_by_label(label, exact=True).fill(day)
+    assert form.locator(".times-asked").inner_text() == f"placed {words}, UTC"
+    press(bench, "Run")
+    bench.until(f"document.querySelector('.status strong')?.innerText === '{shown}'")
+    if operator == "between":
+        press(bench, "Explain")
+        bench.page.get_by_role("dialog").get_by_text("2026-04-10T23:59:59Z").first.wait_for()
+        bench.page.keyboard.press("Escape")
+        press(bench, "Copy as")
+        bench.page.get_by_text("datetime(2026, 4, 10, 23, 59, 59, tzinfo=UTC)").wait_for()
