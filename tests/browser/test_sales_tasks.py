@@ -127,3 +127,135 @@ def test_a_day_in_a_range_is_all_of_it_in_words_and_in_what_is_read(
         bench.page.keyboard.press("Escape")
         press(bench, "Copy as")
         bench.page.get_by_text("datetime(2026, 4, 10, 23, 59, 59, tzinfo=UTC)").wait_for()
+
+
+# The focus
+
+FOCUSED = """(() => {
+    const { activeElement: at } = document;
+    return at === document.body ? "body" : (at.ariaLabel ?? at.innerText ?? at.className).trim();
+})()"""
+
+
+def focus_is(bench: Workbench, wanted: str) -> None:
+    bench.until(f"{FOCUSED}.startsWith({wanted!r})")
+
+
+def item(bench: Workbench, number: int) -> None:
+    """Opens an order in the inspector, by the keyboard."""
+    bench.open(f"#/t/sales/items?pk=%5B%22S%3AORDER%23{number:05}%22%5D")
+    bench.wait_for_items(3)
+    bench.page.get_by_role("listbox").focus()
+    bench.page.keyboard.press("j")
+    bench.page.get_by_role("group", name="In the same item collection").wait_for()
+
+
+def test_the_focus_goes_to_the_confirmation_of_a_deletion_and_back(window: Any) -> None:
+    bench = window()
+    for open_confirmation in (
+        lambda: press(bench, "Delete"),
+        lambda: bench.page.keyboard.press("Delete"),
+    ):
+        item(bench, 7)
+        open_confirmation()
+        confirmation = bench.page.get_by_role("alertdialog", name="Delete the item")
+        focus_is(bench, "Delete")
+        assert confirmation.evaluate("each => each.contains(document.activeElement)")
+        press(bench, "Keep")
+        bench.until("document.activeElement.matches('.scroller')")
+
+
+def test_the_focus_goes_to_the_list_after_a_deletion_and_its_undo(window: Any) -> None:
+    bench = window()
+    item(bench, 7)
+    press(bench, "Delete")
+    bench.page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
+    bench.page.locator(".notice").get_by_text("Deleted").wait_for()
+    bench.until("document.activeElement.matches('.scroller')")
+    press(bench, "Undo")
+    bench.page.locator(".notice").get_by_text("Undone").wait_for()
+    bench.until("document.activeElement.matches('.scroller')")
+
+
+def new_order(bench: Workbench) -> Any:
+    bench.wait_for_items(3)
+    press(bench, "New item")
+    press(bench, "Order")
+    return bench.page.get_by_role("form", name="New Order")
+
+
+def test_the_focus_goes_to_the_first_faulty_field_of_what_is_refused(window: Any) -> None:
+    bench = window()
+    form = new_order(bench)
+    form.get_by_label("customer", exact=True).fill("ann")
+    press(bench, "Create")
+    form.get_by_text("is missing").first.wait_for()
+    focus_is(bench, "number")
+    form.get_by_label("number", exact=True).fill("7")
+    form.get_by_label("placed", exact=True).fill("2026-05-01T10:00")
+    form.get_by_label("total", exact=True).fill("-3")
+    form.get_by_label("total", exact=True).press("Control+Enter")
+    focus_is(bench, "total")
+    form.get_by_label("total", exact=True).fill("3")
+    press(bench, "Create")  # its number is taken, which no field says
+    bench.page.locator(".refusal").first.wait_for()
+    focus_is(bench, "Not created")
+
+
+def select(bench: Workbench, count: int) -> None:
+    bench.wait_for_items(3)
+    for place in range(count):
+        bench.rows.nth(3 * place).locator(".tick").click()
+
+
+def test_the_focus_stays_in_the_edit_of_several_items_and_goes_on_in_the_list(
+    window: Any, store: Store
+) -> None:
+    bench = window()
+    select(bench, 2)
+    press(bench, "Edit fields")
+    bench.page.get_by_label("Set a field").select_option("status")
+    bench.page.get_by_role("dialog").get_by_label("status", exact=True).select_option("PAID")
+    press(bench, "Preview")
+    focus_is(bench, "Change 2 items")
+    press(bench, "Change 2 items")
+    bench.page.locator(".notice").get_by_text("Changed 2 items").wait_for()
+    bench.until("document.activeElement.matches('.scroller')")
+    press(bench, "Undo")
+    bench.page.locator(".notice").get_by_text("Undone").wait_for()
+    bench.until("document.activeElement.matches('.scroller')")
+    assert all(each.status == "PLACED" for each in store.iterate(Order.primary.scan()))
+
+
+def test_the_focus_stays_in_the_bar_of_selected_items(window: Any) -> None:
+    bench = window()
+    select(bench, 2)
+    press(bench, "Delete")
+    focus_is(bench, "Delete 2")
+    press(bench, "Keep")
+    focus_is(bench, "Edit fields")
+    press(bench, "Set a raw attribute")
+    focus_is(bench, "Attribute")
+    press(bench, "Cancel")
+    focus_is(bench, "Edit fields")
+    press(bench, "Clear")
+    bench.until("document.activeElement.matches('.scroller')")
+
+
+def test_a_filter_that_is_removed_leaves_the_focus_in_its_form(window: Any) -> None:
+    bench = window()
+    bench.wait_for_items(3)
+    press(bench, "+ Filter")
+    press(bench, "Remove the filter")
+    bench.until("document.activeElement.closest('.query-form')")
+
+
+def test_a_click_beside_everything_leaves_the_focus_nowhere(window: Any) -> None:
+    bench = window()
+    bench.wait_for_items(3)
+    press(bench, "+ Filter")
+    bench.page.mouse.click(100, 600)  # below the list of tables
+    bench.until(f"{FOCUSED} === 'body'")
+    bench.page.evaluate("document.querySelector('.filter-line').remove()")
+    bench.page.wait_for_timeout(100)
+    assert bench.page.evaluate(FOCUSED) == "body"
