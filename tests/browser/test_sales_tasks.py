@@ -259,3 +259,53 @@ def test_a_click_beside_everything_leaves_the_focus_nowhere(window: Any) -> None
     bench.page.evaluate("document.querySelector('.filter-line').remove()")
     bench.page.wait_for_timeout(100)
     assert bench.page.evaluate(FOCUSED) == "body"
+
+
+# Saved and recent queries
+
+
+def run_for_ann(bench: Workbench, last: str) -> None:
+    form = bench.page.get_by_role("form", name="Order.by_customer")
+    form.get_by_label("Operator for placed").select_option("between")
+    for label, text in (("customer", "ann"), ("placed", "2026-04-01"), ("placed, to", last)):
+        form.get_by_label(label, exact=True).fill(text)
+    form.get_by_role("button", name="Run").click()
+
+
+OVERFLOWING = """(selector) => [...document.querySelectorAll(selector)]
+    .filter((each) => each.scrollWidth > each.clientWidth + 1 || each.scrollHeight > each.clientHeight + 1)
+    .map((each) => each.innerText)"""
+
+
+@pytest.mark.parametrize("more", [{}, PHONE])
+def test_recent_queries_differ_in_what_is_shown_and_the_palette_has_their_names(
+    window: Any, more: Any
+) -> None:
+    bench = window("#/t/sales/items?pattern=Order.by_customer", **more)
+    for last in ("2026-04-10", "2026-04-12", "2026-04-10T23:59:59"):
+        if more:
+            press(bench, "Query")
+        run_for_ann(bench, last)
+        bench.until(f"decodeURIComponent(location.hash).includes('{last}')")
+    if more:
+        press(bench, "Query")
+    press(bench, "Saved queries")
+    dialog = bench.page.get_by_role("dialog", name="Queries")
+    dialog.get_by_label("Name").fill("Ann in April")
+    press(bench, "Save")
+    recent = dialog.locator(".kept").nth(1).locator("a")
+    assert len(recent.all_inner_texts()) == 2  # the last two ask for the same
+    assert bench.page.evaluate(OVERFLOWING, ".kept a") == []
+    name, words = (dialog.locator(".kept a").first.locator(each) for each in ("strong", "span"))
+    assert name.bounding_box()["y"] < words.bounding_box()["y"]
+    assert bench.serious_faults() == []
+    press(bench, "Close")
+    dialog.wait_for(state="detached")
+    bench.page.keyboard.press("Control+k")
+    bench.page.keyboard.type("ann apr")
+    found = bench.page.get_by_role("option", name="Ann in April")
+    assert found.locator(".what").bounding_box()["width"] > 60
+    assert bench.page.evaluate(OVERFLOWING, "#palette-list li") == []
+    assert bench.serious_faults() == []
+    bench.page.get_by_role("dialog", name="Search").get_by_role("button", name="Close").click()
+    found.wait_for(state="detached")

@@ -15,7 +15,7 @@ from tests.browser.chromium import NO_PAGES_OF_ITS_OWN, chromium
 
 AXE = Path(__file__).parents[2] / "workbench/node_modules/axe-core/axe.min.js"
 
-WAIT_SECONDS = 8
+WAIT_SECONDS = 60
 _ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", NO_PAGES_OF_ITS_OWN)
 
 
