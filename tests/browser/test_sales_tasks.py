@@ -309,3 +309,57 @@ def test_recent_queries_differ_in_what_is_shown_and_the_palette_has_their_names(
     assert bench.serious_faults() == []
     bench.page.get_by_role("dialog", name="Search").get_by_role("button", name="Close").click()
     found.wait_for(state="detached")
+
+
+# What it costs
+
+
+@pytest.fixture
+def served(chrome: Any) -> Iterator[tuple[Workbench, Store]]:
+    """The workbench of a server that a program uses, too."""
+    with isotone.open() as database:
+        pages = Pages(database, target=":memory:", tables=[sales])
+        with running_server(database, pages=pages) as url:
+            with isotone.connect(url) as store:
+                store.create_tables(sales)
+                for number in range(1, ORDERS + 1):
+                    store.create(
+                        Order(customer="ann", number=number, placed=START, total=Decimal(1))
+                    )
+                context = chrome.new_context(viewport={"width": 1440, "height": 844})
+                bench = Workbench(context.new_page(), url)
+                yield bench, store
+                bench.check()
+                context.close()
+
+
+def test_the_own_queries_of_the_workbench_are_shown_if_they_are_wanted(
+    served: tuple[Workbench, Store],
+) -> None:
+    bench, _ = served
+    bench.open(
+        "#/t/sales/items?filter=%5B%5B%22total%22%2C%22%3E%22%2C%22%7B%5C%22N%5C%22%3A%5C%220%5C%22%7D%22%5D%5D"
+    )
+    bench.wait_for_items(3)
+    bench.page.get_by_role("link", name="Expensive queries").click()
+    rows = bench.page.locator(".shapes tbody tr")
+    rows.first.wait_for()
+    assert bench.page.get_by_text("total > ?").count() == 0
+    own = bench.page.get_by_label("with this workbench’s own")
+    assert not own.is_checked()
+    own.check()
+    scan = rows.filter(has_text="total > ?")
+    scan.get_by_text("this workbench", exact=True).wait_for()
+    assert scan.locator("[data-label=units]").inner_text() != "0"
+    assert bench.serious_faults() == []
+    scan.get_by_role("button", name="Explain").click()
+    bench.page.get_by_role("dialog").wait_for()
+
+
+def test_the_library_s_own_reads_are_named_among_the_queries(
+    served: tuple[Workbench, Store],
+) -> None:
+    bench, _ = served
+    bench.open("#/queries")
+    read = bench.page.locator(".shapes tbody tr", has_text="GetItem")
+    read.get_by_text("the library’s own record _keys").wait_for()

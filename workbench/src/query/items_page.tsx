@@ -80,7 +80,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
     if (!selected || !shownId || projection === "ALL") return;
     const cancel = new AbortController();
     const own = other ?? table;
-    const request = { TableName: own.name, Key: primaryKey(own, selected.item), ConsistentRead: true };
+    const request = { TableName: own.name, Key: primaryKey(own, selected.item), ConsistentRead: true, ReturnConsumedCapacity: "INDEXES" };
     execute("GetItem", request, { signal: cancel.signal }).then(
       ({ response }) => {
         if (cancel.signal.aborted) return;
