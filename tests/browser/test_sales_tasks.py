@@ -319,18 +319,15 @@ def served(chrome: Any) -> Iterator[tuple[Workbench, Store]]:
     """The workbench of a server that a program uses, too."""
     with isotone.open() as database:
         pages = Pages(database, target=":memory:", tables=[sales])
-        with running_server(database, pages=pages) as url:
-            with isotone.connect(url) as store:
-                store.create_tables(sales)
-                for number in range(1, ORDERS + 1):
-                    store.create(
-                        Order(customer="ann", number=number, placed=START, total=Decimal(1))
-                    )
-                context = chrome.new_context(viewport={"width": 1440, "height": 844})
-                bench = Workbench(context.new_page(), url)
-                yield bench, store
-                bench.check()
-                context.close()
+        with running_server(database, pages=pages) as url, isotone.connect(url) as store:
+            store.create_tables(sales)
+            for number in range(1, ORDERS + 1):
+                store.create(Order(customer="ann", number=number, placed=START, total=Decimal(1)))
+            context = chrome.new_context(viewport={"width": 1440, "height": 844})
+            bench = Workbench(context.new_page(), url)
+            yield bench, store
+            bench.check()
+            context.close()
 
 
 def test_the_own_queries_of_the_workbench_are_shown_if_they_are_wanted(
@@ -363,3 +360,25 @@ def test_the_library_s_own_reads_are_named_among_the_queries(
     bench.open("#/queries")
     read = bench.page.locator(".shapes tbody tr", has_text="GetItem")
     read.get_by_text("the library’s own record _keys").wait_for()
+
+
+def test_a_filtered_scan_costs_what_explain_measures(window: Any, store: Store) -> None:
+    for number in range(ORDERS + 1, 500):
+        store.put(Order(customer="ann", number=number, placed=START, total=Decimal(number)))
+    bench = window("#/t/sales/items")
+    bench.wait_for_items(3)
+    press(bench, "+ Filter")
+    bench.page.keyboard.type("total")
+    bench.page.get_by_label("Operator", exact=True).select_option(">")
+    bench.page.get_by_label("Value").fill("400")
+    bench.page.keyboard.press("Enter")
+    bench.until("document.querySelector('.status')?.innerText.startsWith('99 items')")
+    footer = bench.page.locator(".status").inner_text()
+    assert "in 1 request" in footer
+    press(bench, "Explain")
+    press(bench, "Measure")
+    measured = bench.page.locator(".costs .measured strong").inner_text()
+    assert f"{float(measured):.1f} RCU" in footer
+    bench.page.keyboard.press("Escape")
+    press(bench, "Download")
+    bench.page.get_by_text("twice what a scan in this view takes").wait_for()
