@@ -235,6 +235,67 @@ class Tick(Entity, table=ticks):
     del sys.modules["clocks"]
 
 
+@pytest.mark.parametrize(
+    ("operator", "days", "found"),
+    [
+        ("between", ["2026-04-01", "2026-04-10"], [2, 3, 4]),
+        ("<=", ["2026-04-10"], [1, 2, 3, 4]),
+        ("<", ["2026-04-10"], [1, 2]),
+        (">", ["2026-04-10"], [5]),
+        (">=", ["2026-04-10"], [3, 4, 5]),
+        ("between", ["2026-04-10T00:00", "2026-04-10T00:00"], [3]),
+        ("==", ["2026-04-10"], [3]),
+    ],
+)
+@pytest.mark.parametrize("precision", ["seconds", "milliseconds", "microseconds"])
+@pytest.mark.parametrize("order", ["at", "desc(at)", "since_epoch(at, {precision!r})"])
+def test_a_day_in_a_range_of_times_is_all_of_it(
+    operator: str, days: list[str], found: list[int], precision: str, order: str
+) -> None:
+    sys.modules["visits"] = module = ModuleType("visits")
+    source = f"""
+from datetime import datetime, timedelta, timezone
+
+from isotone import Attr, Entity, Key, Table, desc, field, since_epoch
+
+visits = Table("visits")
+
+
+class Visit(Entity, table=visits):
+    place: Attr[str] = field()
+    at: Attr[datetime] = field(precision="{precision}", zone=timezone(timedelta(hours=2)))
+    number: Attr[int] = field()
+
+    primary = Key("PLACE", place).sort({order.format(precision=precision)})
+"""
+    exec(compile(source, "visits", "exec"), vars(module))
+    last = {"seconds": "59", "milliseconds": "59.999", "microseconds": "59.999999"}[precision]
+    times = (
+        "03-31T23:59:00",
+        "04-01T00:00:00",
+        "04-10T00:00:00",
+        f"04-10T23:59:{last}",
+        "04-11T00:00:00",
+    )
+    with isotone.open(":memory:") as database, running_server(database) as url:
+        with isotone.connect(url) as store:
+            store.create_tables(vars(module)["visits"])
+            for number, each in enumerate(times, 1):
+                at = datetime.fromisoformat(f"2026-{each}+02:00")
+                store.put(vars(module)["Visit"](place="inn", at=at, number=number))
+        pages = Workbench(database, target=url, tables=[vars(module)["visits"]], is_endpoint=False)
+        with running_server(database, pages=pages) as own:
+            form = {"table": "visits", "entity": "Visit", "pattern": "primary"}
+            form |= {"equal": {"place": "inn"}, "component": "at", "operator": operator}
+            if operator == "==":
+                form |= {"equal": {"place": "inn", "at": days[0]}, "component": "", "operator": ""}
+            answer = Browserless(own).call("pattern", {**form, "values": days})
+        read = database.execute("Query", answer["request"])["Items"]
+        assert sorted(int(each["number"]["N"]) for each in read) == found
+        assert len(pasted(answer["code"])) == len(found)
+    del sys.modules["visits"]
+
+
 def test_the_program_of_an_inferred_model_has_the_model(page: Browserless) -> None:
     model = page.call("model", {"table": "GitHub"})["model"]
     (fork,) = [each for each in model["entities"] if each["name"] == "Fork"]

@@ -1,5 +1,6 @@
 /** The calls of the Python side (`isotone/workbench/calls.py`), with their types. */
 
+import { noteRequest } from "./queries/own_queries";
 import { Store } from "./store";
 
 export type AttributeType = "S" | "N" | "B" | "BOOL" | "NULL" | "SS" | "NS" | "BS" | "L" | "M";
@@ -233,12 +234,14 @@ export async function call<T>(name: string, given: object = {}, signal?: AbortSi
 }
 
 /** Sends one action of the DynamoDB API. With `keys`, the items are recognized; `whole` ones are compared with their entities. */
-export function execute(
+export async function execute(
   action: string,
   request: Request,
   options: { keys?: string[]; whole?: boolean; signal?: AbortSignal } = {},
 ): Promise<Executed> {
-  return call("execute", { action, request, keys: options.keys, whole: options.whole }, options.signal);
+  const answer = await call<Executed>("execute", { action, request, keys: options.keys, whole: options.whole }, options.signal);
+  noteRequest(action, request, answer);
+  return answer;
 }
 
 /** The units that a response says it consumed; null if it does not say. */

@@ -8,8 +8,10 @@ import "./styles/collection.css";
 import "./styles/forms.css";
 import "./styles/touch.css";
 import "./theme";
+import { keepFocus } from "./focus";
 import { App } from "./shell/app";
 import { refreshTables } from "./session";
 
 void refreshTables();
+keepFocus();
 render(<App />, document.getElementById("app")!);

@@ -301,7 +301,7 @@ class PatternCode:
         if isinstance(value, datetime):
             self._imports.setdefault("datetime", set()).add("UTC")
             self._import(datetime)
-            moment = repr(value.astimezone(UTC).replace(tzinfo=None))
+            moment = repr(value.astimezone(UTC).replace(tzinfo=None, fold=0))
             return f"{moment.removeprefix('datetime.')[:-1]}, tzinfo=UTC)"
         if type(value).__module__ == _IDS:
             return f"isotone.{type(value).__name__}({str(value)!r})"

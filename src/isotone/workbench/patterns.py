@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, date, datetime, time, tzinfo
 from typing import Any, Final, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
@@ -106,7 +107,7 @@ def answer(table: Table, asked: PatternRequest, target: str, source: str | None)
         code.compare(name, "==", [value])
     if asked.operator:
         field = _field(schema, asked.component)
-        values = [_value(field, text) for text in asked.values]
+        values = _bounds(schema.keys[asked.pattern], field, asked.operator, asked.values)
         conditions.append(_compared(field, asked.operator, values))
         code.compare(asked.component, asked.operator, values)
     query = schema.patterns[asked.pattern].where(*conditions)
@@ -145,6 +146,35 @@ def _value(field: Any, text: str) -> Any:
         raise UsageError(
             f"{text!r} is not a {_type(field.annotation)}, which {field.name!r} is: {reason}"
         ) from None
+
+
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
+_ENDS: Final = {"<=": 0, ">": 0, "between": 1}
+"""By operator, the place of the bound that has a day's end in it: all others are a day's beginning."""
+
+
+def _bounds(key: Any, field: Any, operator: str, texts: Sequence[str]) -> list[Any]:
+    """The bounds of a range. A time that is typed as a day is its first instant, or its last where the day belongs in."""
+    values = [_value(field, text) for text in texts]
+    end = _ENDS.get(operator, len(texts))
+    if end < len(texts) and isinstance(values[end], datetime) and _DAY.fullmatch(texts[end]):
+        values[end] = _last_instant(date.fromisoformat(texts[end]), key, field)
+    return values
+
+
+def _last_instant(day: date, key: Any, field: Any) -> datetime:
+    """The last instant of a day, in the field's zone, that the key can hold: it may write no more than seconds."""
+    last = time.fromisoformat(time.max.isoformat(timespec=field.options.precision))
+    instant = datetime.combine(day, last, _zone(field)).replace(fold=1)
+    for slot in key.sort:
+        template = getattr(slot, "template", None)
+        if template is None:  # the field itself is the key's attribute
+            continue
+        for component, codec in zip(slot.components, template.codecs, strict=True):
+            if component.field.name == field.name and hasattr(codec, "nearest"):
+                written: datetime | None = codec.nearest(instant)[0]
+                return written or instant
+    return instant
 
 
 def _compared(field: Any, operator: str, values: Sequence[Any]) -> Any:

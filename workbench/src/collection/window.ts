@@ -23,6 +23,8 @@ import { actionOf, keyNames, keysOf, positionOf, primaryKey, requestOf, type Vie
 
 const PAGE = 100;
 const FIRST_PAGE = 60;
+const FILTERED_BYTES = 128 * 1024; // what is filtered is read in larger pages: each request is charged for its last 4 KB whole
+const MOST_FILTERED = 2_000; // items of such a page
 const MOST = 12;
 const AROUND = 3; // items shown before and after a range, which are not part of it
 const EMPTY_PAGES = 4; // that a filter may leave without items before the user is asked
@@ -115,7 +117,7 @@ export class CollectionWindow {
     try {
       for (let pages = 1; ; pages += 1) {
         const before = this.lastKey;
-        const limit = this.slots.length ? PAGE : FIRST_PAGE;
+        const limit = this.limit;
         const page = await this.read(before, limit);
         this.lastKey = page.next;
         this.atEnd = page.next === null;
@@ -148,7 +150,7 @@ export class CollectionWindow {
     this.changed();
     try {
       for (let pages = 1; ; pages += 1) {
-        const read = { after: this.firstKey, limit: PAGE, backwards: true };
+        const read = { after: this.firstKey, limit: Math.max(PAGE, this.limit), backwards: true };
         const page = await this.read(read.after, read.limit, { backwards: true });
         this.atStart = page.next === null;
         if (page.entries.length) {
@@ -275,6 +277,13 @@ export class CollectionWindow {
       const page = await this.read(key, AROUND, { whole: true, counted: false });
       if (page.entries.length) this.append(page.entries, null);
     }
+  }
+
+  /** The items of the next page. */
+  private get limit(): number {
+    const { items, bytes } = this.view.index ?? this.view.table;
+    if (this.view.filters.length) return Math.min(MOST_FILTERED, Math.max(PAGE, Math.ceil((FILTERED_BYTES * items) / (bytes || Infinity))));
+    return this.slots.length ? PAGE : FIRST_PAGE;
   }
 
   private async read(

@@ -90,22 +90,22 @@ export function BatchBar({ table, entries, writable, isPartial, onClear, onChang
         <progress max={entries.length} value={done} aria-label="Progress" />
       ) : mode === "set" ? (
         <>
-          <input aria-label="Attribute" placeholder="attribute" value={name} onInput={(event) => setName(event.currentTarget.value)} />
+          <input autoFocus aria-label="Attribute" placeholder="attribute" value={name} onInput={(event) => setName(event.currentTarget.value)} />
           <NameFaults.Provider value={names.tell}>
             <ValueEditor label="the attribute" value={value} onChange={setValue} />
           </NameFaults.Provider>
           <button class="primary" disabled={!name || names.fault !== null || keys.includes(name) || faultOf(value) !== null} onClick={() => void send(wanted, "Changed")}>
             {broken.length ? "Set anyway" : "Set"}
           </button>
-          <button onClick={() => setMode(null)}>Cancel</button>
+          <button key="cancel" onClick={() => setMode(null)}>Cancel</button>
           {keys.includes(name) && <span class="wrong">a key cannot be changed</span>}
         </>
       ) : mode === "delete" ? (
-        <>
+        <div class="line" role="alertdialog" aria-label="Delete the selected items">
           <span>Delete them?</span>
-          <button class="danger" onClick={deleteAll}>Delete {entries.length}</button>
+          <button class="danger" autoFocus onClick={deleteAll}>Delete {entries.length}</button>
           <button onClick={() => setMode(null)}>Keep</button>
-        </>
+        </div>
       ) : (
         <>
           {mode === "edit" && <BulkEdit table={table} entries={entries} onApply={apply} onClose={() => setMode(null)} />}

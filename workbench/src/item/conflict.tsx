@@ -70,7 +70,7 @@ export function Conflict({ table, entity, refusal, began, mine, saving, onMine, 
         <p>{both.length ? `Both changed ${both.join(", ")}: one of the two is lost.` : "Your fields are not those that they changed, so both can be kept."}</p>
       )}
       <div class="actions">
-        <button autoFocus onClick={() => onTheirs(now)}>
+        <button onClick={() => onTheirs(now)}>
           {now ? "Drop mine" : "Close"}
         </button>
         {now && (

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { CallError, Entity, Field, Item, TableInfo, Typed } from "../api";
 import { hue } from "../collection/hues";
+import { takeOver } from "../focus";
 import { keyName } from "../shortcuts";
 import { Failure } from "../shell/messages";
 import { own, plural } from "../values";
@@ -95,11 +96,13 @@ export function EntityForm({ table, entity, item, form, given, aimed, saving, is
   const count = Object.keys(changed).length;
   const isWhole = answer?.of === sent && !answer.draft.missing.length;
   const rows = useRef<HTMLDivElement>(null);
-  // What was refused is shown, also if it is beyond the edge.
-  useEffect(() => {
-    const first = fields.find((each) => Object.hasOwn(refused, each.name));
-    if (first) rows.current?.querySelector(`[data-field="${CSS.escape(first.name)}"]`)?.scrollIntoView({ block: "nearest" });
-  }, [refused]);
+  /** Goes to a field with a fault; the text of the fault is shown, too, also if it was beyond the edge. */
+  const goTo = (field: Field | undefined) => {
+    const row = field && rows.current?.querySelector(`[data-field="${CSS.escape(field.name)}"]`);
+    row?.querySelector<HTMLElement>("input, select, textarea")?.focus({ preventScroll: true });
+    row?.scrollIntoView({ block: "nearest" });
+  };
+  useEffect(() => goTo(fields.find((each) => Object.hasOwn(refused, each.name))), [refused]);
   useEffect(() => {
     const isOpen = (each: Field) => (isNew ? (values[each.name] ?? "") === "" || !given : !each.identifies);
     const first = fields.find((each) => each.attribute === aimed?.attribute) ?? fields.find(isOpen) ?? fields[0];
@@ -108,8 +111,8 @@ export function EntityForm({ table, entity, item, form, given, aimed, saving, is
   const submit = useRef(() => undefined as void);
   submit.current = () => {
     setTried(true);
-    if (wrong[0]) rows.current?.querySelector(`[data-field="${CSS.escape(wrong[0].name)}"]`)?.scrollIntoView({ block: "nearest" });
-    if (blocks || saving || isUndecided) return;
+    if (blocks) return goTo(wrong[0]);
+    if (saving || isUndecided) return;
     if (!isNew && !count) return onCancel();
     onSave(changed);
   };
@@ -133,7 +136,7 @@ export function EntityForm({ table, entity, item, form, given, aimed, saving, is
         }
         if (event.key !== "Enter" || !(event.metaKey || event.ctrlKey)) return;
         event.preventDefault();
-        if (event.target instanceof HTMLElement) event.target.blur();
+        takeOver(event.target);
         later();
       }}
     >

@@ -11,6 +11,7 @@ import type { Entry } from "../collection/window";
 import { CopyDialog } from "../query/copy_dialog";
 import { ExplainDialog } from "../query/explain_dialog";
 import { primaryKey } from "../query/view";
+import { focusList } from "../focus";
 import { href } from "../router";
 import { useShortcuts } from "../shortcuts";
 import { Failure, notify } from "../shell/messages";
@@ -392,15 +393,6 @@ function RawWarning({ entity, isNew, onBack }: { entity: string; isNew: boolean;
 /** The values of an item for another one: those that people give. */
 function copied(form: Form, entity: NonNullable<ReturnType<typeof entityOf>>): Values {
   return Object.fromEntries(givenFields(entity, true).map((each) => [each.name, form.values[each.name] ?? null]));
-}
-
-/** Gives the focus to the list in which the item stands, if nothing else has it. */
-function focusList(): void {
-  requestAnimationFrame(() => {
-    if (document.activeElement !== document.body) return;
-    const list = document.querySelector(".row.item.selected")?.closest(".scroller") ?? document.querySelector(".scroller");
-    (list as HTMLElement | null)?.focus({ preventScroll: true });
-  });
 }
 
 function idOf(table: TableInfo, item: Item): string {

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { AttributeValue, CallError, Item, TableInfo } from "../api";
+import { takeOver } from "../focus";
 import { keyName } from "../shortcuts";
 import type { Aim } from "./inspector";
 import { NameFaults, NameInput, useNameFaults } from "./name_input";
@@ -63,7 +64,7 @@ export function ItemForm({ table, item, isNew, aimed, saving, refusal, onSave, o
       onKeyDown={(event) => {
         if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) {
           event.preventDefault();
-          if (event.target instanceof HTMLInputElement) event.target.blur();
+          takeOver(event.target);
           submit();
         }
       }}

@@ -76,6 +76,8 @@ export interface ServedQuery {
   returned: number;
   p99: number;
   request: Request | null;
+  /** Whether it is of this page, which counts its own. */
+  isOwn?: boolean;
 }
 export interface ServedQueries {
   seconds: number;

@@ -3,7 +3,7 @@
 import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 
-import type { CallError, Request, Session } from "../api";
+import type { CallError, Item, Request, Session } from "../api";
 import { brief } from "../charts/scale";
 import { duration, EVERY, NoPage, readQueries, type ServedQueries, type ServedQuery } from "../metrics/metrics_calls";
 import { ExplainDialog } from "../query/explain_dialog";
@@ -11,8 +11,9 @@ import { useRepeated } from "../repeated";
 import { href } from "../router";
 import { session as sessionStore } from "../session";
 import { Failure } from "../shell/messages";
-import { useStore } from "../store";
+import { remembered, useStore } from "../store";
 import { count, plural } from "../values";
+import { ownQueries } from "./own_queries";
 
 const ORDERS: { name: string; title: string; of: (query: ServedQuery) => number }[] = [
   { name: "units", title: "Units", of: (query) => query.units },
@@ -24,10 +25,13 @@ const OF_STATEMENTS = ["BatchExecuteStatement", "ExecuteTransaction"]; // each o
 const SHOWN = 50;
 const WASTEFUL = 0.65; // of the items read; a filter that drops more has an index that is cheaper, as a rule
 
+const showsOwn = remembered<boolean>("own-queries", false, (value) => typeof value === "boolean");
+
 export function QueriesPage() {
   const session = useStore(sessionStore);
   const [found, setFound] = useState<ServedQueries | null>(null);
   const [failure, setFailure] = useState<CallError | NoPage | null>(null);
+  const withOwn = useStore(showsOwn);
   const [order, setOrder] = useState(ORDERS[0]!);
   const [explained, setExplained] = useState<{ action: string; request: Request } | null>(null);
   useRepeated(
@@ -50,9 +54,11 @@ export function QueriesPage() {
   if (failure instanceof NoPage) return <NoQueries session={session!} reason={failure.message} />;
   if (failure && !found) return <div class="over"><Failure error={failure} /></div>;
   if (!found) return <div class="document"><div class="bone" /><div class="bone" /><div class="bone" /></div>;
-  const sorted = [...found.queries].sort((one, other) => order.of(other) - order.of(one));
-  const units = found.queries.reduce((sum, each) => sum + each.units, 0);
-  const calls = found.queries.reduce((sum, each) => sum + each.calls, 0);
+  const isEndpoint = session?.endpoint ?? false; // else those of this page reach the server, too, which counts them
+  const queries = [...found.queries, ...(withOwn && isEndpoint ? ownQueries() : [])];
+  const sorted = queries.sort((one, other) => order.of(other) - order.of(one));
+  const units = queries.reduce((sum, each) => sum + each.units, 0);
+  const calls = queries.reduce((sum, each) => sum + each.calls, 0);
   return (
     <div class="document queries" tabIndex={0} role="region" aria-label="Queries">
       {failure && <Failure error={failure} />}
@@ -60,8 +66,17 @@ export function QueriesPage() {
         <h2>Most expensive queries</h2>
         <p class="quiet">
           {plural(calls, "request")} for {count(Math.round(units))} units in {ago(found.seconds)}. Requests that differ only in their values are one line.{" "}
-          {session?.endpoint ? "The requests of this workbench itself are not counted." : "Those of this workbench reach the server like all others, and are counted."}
+          {!isEndpoint
+            ? "Those of this workbench reach the server like all others, and are counted."
+            : withOwn
+              ? "What you have read in this page since it was loaded is marked; edits through forms are not counted."
+              : "The requests of this workbench itself are not counted."}
         </p>
+        {isEndpoint && (
+          <label class="line">
+            <input type="checkbox" checked={withOwn} onChange={(event) => showsOwn.set(event.currentTarget.checked)} /> with this workbench’s own
+          </label>
+        )}
         {sorted.length > 1 && (
           <div class="chips" role="group" aria-label="Sort by">
             {ORDERS.map((each) => (
@@ -78,7 +93,7 @@ export function QueriesPage() {
         )}
       </header>
       {sorted.length === 0 ? (
-        <Nothing isEndpoint={session?.endpoint ?? false} />
+        <Nothing isEndpoint={isEndpoint} />
       ) : (
         <div class="scrolls" tabIndex={0} role="group" aria-label="Queries by shape">
           <table class="grid shapes">
@@ -96,7 +111,7 @@ export function QueriesPage() {
             </thead>
             <tbody>
               {sorted.slice(0, SHOWN).map((each) => (
-                <Shape key={JSON.stringify(shapeOf(each))} query={each} all={units} onExplain={setExplained} />
+                <Shape key={JSON.stringify([each.isOwn ?? false, ...shapeOf(each)])} query={each} all={units} onExplain={setExplained} />
               ))}
             </tbody>
           </table>
@@ -121,8 +136,9 @@ function Shape({ query, all, onExplain }: ShapeProps) {
     <tr>
       <th scope="row">
         <span class="what">
-          <span class="action">{query.action === "ExecuteStatement" ? "PartiQL" : query.action}</span> <Place query={query} />
+          <span class="action">{query.action === "ExecuteStatement" ? "PartiQL" : query.action}</span> <Place query={query} /> {query.isOwn && <span class="mark">this workbench</span>}
         </span>
+        {ownRecordOf(query) && <span class="part">{ownRecordOf(query)}</span>}
         {partsOf(query).map(([name, text]) => (
           <span class="part" key={name}>
             {name && <span class="quiet">{name} </span>}
@@ -174,6 +190,15 @@ function Place({ query }: { query: ServedQuery }) {
       {query.index ? `${query.table} · ${query.index}` : query.table}
     </a>
   );
+}
+
+const OWN_RECORD = /^_(?:keys|unique|widening|rewriting)(?=#|$)/; // as in isotone/inference/sampling.py
+
+/** The library reads records of its own, which no program asks for: what the request that stands for the shape has read. */
+function ownRecordOf({ action, request, calls }: ServedQuery): string {
+  const values = action === "GetItem" ? Object.values((request?.["Key"] ?? {}) as Item) : [];
+  const record = values.map((each) => OWN_RECORD.exec(String(each["S"]))?.[0]).find(Boolean);
+  return record ? `${calls > 1 ? "the last one read " : ""}the library’s own record ${record}` : "";
 }
 
 function partsOf(query: ServedQuery): [name: string, text: string][] {

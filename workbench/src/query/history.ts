@@ -37,7 +37,8 @@ export async function readSaved(): Promise<void> {
 }
 
 export function remember(address: string, words: string): void {
-  history.update((all) => [{ address, words }, ...all.filter((each) => each.address !== address)].slice(0, MOST));
+  // One that asks for the same in words is the same, also if it was filled in otherwise.
+  history.update((all) => [{ address, words }, ...all.filter((each) => each.address !== address && each.words !== words)].slice(0, MOST));
 }
 
 export async function save(address: string, words: string, name: string): Promise<void> {

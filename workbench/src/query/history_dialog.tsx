@@ -28,7 +28,8 @@ export function HistoryDialog({ words, address, onClose }: Props) {
       {kept.map((each) => (
         <li key={(each.name ?? "") + each.address}>
           <a href={each.address} onClick={onClose}>
-            {each.name && <strong>{each.name}</strong>} <span>{each.words}</span>
+            {each.name && <strong>{each.name}</strong>}
+            <span>{each.words}</span>
           </a>
           {removable && (
             <button class="icon" aria-label={`Forget ${each.name}`} onClick={() => run(forget(each.name!))}>
@@ -64,6 +65,9 @@ export function HistoryDialog({ words, address, onClose }: Props) {
       {list(named, true)}
       <h2>Recent</h2>
       {past.length ? list(past, false) : <p class="quiet">Queries that you run appear here.</p>}
+      <div class="actions">
+        <button onClick={onClose}>Close</button>
+      </div>
     </Dialog>
   );
 }

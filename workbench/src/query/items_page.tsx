@@ -80,7 +80,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
     if (!selected || !shownId || projection === "ALL") return;
     const cancel = new AbortController();
     const own = other ?? table;
-    const request = { TableName: own.name, Key: primaryKey(own, selected.item), ConsistentRead: true };
+    const request = { TableName: own.name, Key: primaryKey(own, selected.item), ConsistentRead: true, ReturnConsumedCapacity: "INDEXES" };
     execute("GetItem", request, { signal: cancel.signal }).then(
       ({ response }) => {
         if (cancel.signal.aborted) return;
@@ -274,7 +274,7 @@ function Status({ totals, view }: { totals: Totals | null; view: View }) {
               {count(totals.scanned)} read, {count(totals.scanned - totals.returned)} dropped by the filter
             </span>
           )}
-          {totals.units !== null && <span title="Read capacity units, eventually consistent">{totals.units.toFixed(1)} RCU</span>}
+          {totals.units !== null && <span title="Read capacity units, eventually consistent: half of one for each 4 KB, of each request rounded up">{totals.units.toFixed(1)} RCU</span>}
           <span>
             {totals.milliseconds.toFixed(0)} ms in {count(totals.requests)} {totals.requests === 1 ? "request" : "requests"}
           </span>

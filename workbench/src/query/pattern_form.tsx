@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { call, type AttributeValue, type CallError, type Entity, type Parameter, type Pattern, type Request } from "../api";
 import { hue } from "../collection/hues";
 import { Failure } from "../shell/messages";
+import { HAS_ZONE, IS_DAY, isEndOfDay, timesInWords } from "./times_asked";
 import { valuesOf, type SortOperator, type View } from "./view";
 
 const OPERATORS = ["==", "<", "<=", ">", ">=", "between", "begins_with"];
@@ -86,6 +87,7 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent 
   };
   asked.current = async () => (Object.values(texts).some(Boolean) ? ask() : sent);
 
+  const words = pattern.order.map((each) => timesInWords(each, operators[each.name] ?? "==", [texts[each.name] ?? "", seconds[each.name] ?? ""])).find(Boolean);
   let open = true;
   return (
     <form
@@ -100,7 +102,7 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent 
       {pattern.group.map((each) => (
         <label key={each.name}>
           <span class={hue(view.table.name, each.name)}>{each.name}</span>
-          <Field parameter={each} text={texts[each.name] ?? ""} onText={(text) => set(each.name, text)} />
+          <Field parameter={each} clock="00:00" text={texts[each.name] ?? ""} onText={(text) => set(each.name, text)} />
         </label>
       ))}
       {pattern.order.map((each) => {
@@ -126,11 +128,11 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent 
                   </option>
                 ))}
               </select>
-              <Field parameter={each} text={texts[each.name] ?? ""} onText={(text) => set(each.name, text)} disabled={!enabled} />
+              <Field parameter={each} clock={isEndOfDay(operator, 0) ? "24:00" : "00:00"} text={texts[each.name] ?? ""} onText={(text) => set(each.name, text)} disabled={!enabled} />
               {operator === "between" && (
                 <>
                   <span class="operator">and</span>
-                  <Field parameter={each} label={`${each.name}, to`} text={seconds[each.name] ?? ""} onText={(text) => setTyped({ ...typed, seconds: { ...seconds, [each.name]: text } })} />
+                  <Field parameter={each} label={`${each.name}, to`} clock="24:00" text={seconds[each.name] ?? ""} onText={(text) => setTyped({ ...typed, seconds: { ...seconds, [each.name]: text } })} />
                 </>
               )}
             </span>
@@ -138,6 +140,7 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent 
         );
       })}
       <button class="primary">Run</button>
+      {words && <span class="quiet times-asked">{words}</span>}
       {missing && (
         <span class="wrong" role="alert">
           {missing}
@@ -164,7 +167,8 @@ function typedOf(given: string | undefined): Typed {
   return { texts: textsIn("texts"), operators: textsIn("operators"), seconds: textsIn("seconds") };
 }
 
-function Field(props: { parameter: Parameter; label?: string; text: string; onText: (text: string) => void; disabled?: boolean }) {
+/** `clock` is the time of a day that is typed without one. */
+function Field(props: { parameter: Parameter; clock: string; label?: string; text: string; onText: (text: string) => void; disabled?: boolean }) {
   const { parameter, text, onText, disabled } = props;
   const label = props.label ?? parameter.name;
   if (parameter.choices.length)
@@ -189,14 +193,12 @@ function Field(props: { parameter: Parameter; label?: string; text: string; onTe
         autocomplete="off"
         onInput={(event) => onText(event.currentTarget.value)}
       />
-      {zone && text && !HAS_ZONE.test(text) && <span class="quiet">{IS_DATE.test(text) ? `00:00 ${zone}` : zone}</span>}
+      {zone && text && !HAS_ZONE.test(text) && <span class="quiet">{IS_DAY.test(text) ? `${props.clock} ${zone}` : zone}</span>}
     </span>
   );
 }
 
 const TYPES: Record<string, string> = { str: "text", int: "whole number", Decimal: "number", float: "number" };
-const IS_DATE = /^\d{4}-\d\d-\d\d$/;
-const HAS_ZONE = /(?:[Zz]|[+-]\d\d:?\d\d)$/;
 
 const CONDITION =
   /begins_with\(\s*(?<prefixed>[^,\s]+)\s*,\s*(?<prefix>:\w+)\s*\)|(?<between>\S+)\s+BETWEEN\s+(?<low>:\w+)\s+AND\s+(?<high>:\w+)|(?<name>[^\s()]+)\s*(?<operator><=|>=|=|<|>)\s*(?<value>:\w+)/g;

@@ -107,21 +107,24 @@ export function Palette({ onClose }: { onClose: () => void }) {
   };
   return (
     <Dialog title="Search" className="palette" onClose={onClose}>
-      <input
-        autoFocus
-        role="combobox"
-        aria-expanded="true"
-        aria-controls="palette-list"
-        aria-activedescendant={shown[chosen] ? `command-${chosen}` : undefined}
-        aria-label="Search tables, indexes, entities, access patterns and commands"
-        placeholder="Tables, indexes, entities, access patterns, commands"
-        value={text}
-        onInput={(event) => {
-          setText(event.currentTarget.value);
-          setChosen(0);
-        }}
-        onKeyDown={onKeyDown}
-      />
+      <div class="wanted">
+        <input
+          autoFocus
+          role="combobox"
+          aria-expanded="true"
+          aria-controls="palette-list"
+          aria-activedescendant={shown[chosen] ? `command-${chosen}` : undefined}
+          aria-label="Search tables, indexes, entities, access patterns and commands"
+          placeholder="Tables, indexes, entities, access patterns, commands"
+          value={text}
+          onInput={(event) => {
+            setText(event.currentTarget.value);
+            setChosen(0);
+          }}
+          onKeyDown={onKeyDown}
+        />
+        <button class="icon" aria-label="Close" onClick={onClose}>✕</button>
+      </div>
       <ul id="palette-list" role="listbox" aria-label="Results" ref={list}>
         {shown.map((command, place) => (
           <li

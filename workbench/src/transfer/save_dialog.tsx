@@ -49,7 +49,7 @@ export function SaveDialog({ table, rows, onClose }: { table: TableInfo; rows: S
       />
       <Choice
         title="The whole table"
-        about={`All ${plural(table.items, "item")}, read once for about ${plural(Math.ceil(table.bytes / 4096), "unit")}.`}
+        about={`All ${plural(table.items, "item")}, read once, strongly consistent, for about ${plural(Math.ceil(table.bytes / 4096), "unit")}: twice what a scan in this view takes.`}
         disabled={exporting.isRunning}
         onChoose={(ending) => void saveTable(ending)}
       />

@@ -1,0 +1,384 @@
+"""What a shop does on the workbench with its orders and their lines, without reading about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Literal
+
+import pytest
+from tests.browser.chromium import needs_chromium
+
+import isotone
+from isotone import Attr, Entity, Global, Index, Key, Store, Table, field, version
+from isotone.server import running_server
+from isotone.workbench import Workbench as Pages
+
+pytestmark = needs_chromium
+pytest.importorskip("playwright")
+
+from tests.browser.workbench_page import Workbench  # noqa: E402
+
+sales = Table("sales", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
+START = datetime(2026, 4, 1, 8, 30, tzinfo=UTC)
+ORDERS = 40
+CUSTOMERS = ("ann", "bob", "graham-the-elder")
+
+
+class Order(Entity, table=sales):
+    customer: Attr[str] = field()
+    number: Attr[int] = field(max=99_999)
+    status: Attr[Literal["PLACED", "PAID", "SHIPPED"]] = field(default="PLACED")
+    placed: Attr[datetime] = field(precision="seconds")
+    total: Attr[Decimal] = field(min=0)
+    revision: Attr[int] = version()
+
+    primary = Key("ORDER", number).sort("ORDER")
+    by_customer = Index("GSI1", "CUSTOMER", customer).sort("PLACED", placed)
+
+
+class Line(Entity, table=sales):
+    number: Attr[int] = field(max=99_999)
+    line: Attr[int] = field(max=99)
+    product: Attr[str] = field()
+    quantity: Attr[int] = field(min=1)
+
+    primary = Order.primary.children(number).after("LINE", line)
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    """Orders 7 hours apart, each with two lines."""
+    with isotone.open() as database:
+        store = isotone.connect(database)
+        store.create_tables(sales)
+        for number in range(1, ORDERS + 1):
+            placed = START + timedelta(hours=7 * (number - 1))
+            customer = CUSTOMERS[(number - 1) % len(CUSTOMERS)]
+            store.put(Order(customer=customer, number=number, placed=placed, total=Decimal(number)))
+            for line in (1, 2):
+                store.put(Line(number=number, line=line, product="tea", quantity=line))
+        yield store
+        assert store.verify(sales).is_clean
+
+
+@pytest.fixture
+def window(chrome: Any, store: Store) -> Iterator[Any]:
+    """Opens a view in a window; when the test is over, nothing may have gone wrong in any."""
+    opened: list[tuple[Any, Workbench]] = []
+
+    def open_view(address: str = "#/t/sales/items", width: int = 1440, **more: Any) -> Workbench:
+        context = chrome.new_context(viewport={"width": width, "height": 844}, **more)
+        bench = Workbench(context.new_page(), url)
+        opened.append((context, bench))
+        bench.open(address)
+        return bench
+
+    with isotone.open() as nothing:
+        pages = Pages(store.backend, target=":memory:", tables=[sales])
+        with running_server(nothing, pages=pages) as url:
+            yield open_view
+            for context, bench in opened:
+                bench.check()
+                context.close()
+
+
+PHONE = {"width": 390, "has_touch": True, "is_mobile": True}
+
+
+def press(bench: Workbench, name: str) -> None:
+    bench.page.get_by_role("button", name=name, exact=True).click()
+
+
+# Times
+
+
+DAYS = ["2026-04-01", "2026-04-10"]
+
+
+@pytest.mark.parametrize(
+    ("operator", "days", "words", "shown"),
+    [
+        ("between", DAYS, "from the beginning of 1 April 2026 to the end of 10 April 2026", 12),
+        ("<=", DAYS[1:], "up to the end of 10 April 2026", 12),
+        ("<", DAYS[1:], "before the beginning of 10 April 2026", 10),
+        (">", DAYS[1:], "after the end of 10 April 2026", 2),
+        (">=", DAYS[1:], "from the beginning of 10 April 2026", 4),
+    ],
+)
+def test_a_day_in_a_range_is_all_of_it_in_words_and_in_what_is_read(
+    window: Any, operator: str, days: list[str], words: str, shown: int
+) -> None:
+    bench = window()
+    bench.wait_for_items(3)
+    bench.page.get_by_label("Access pattern").select_option("Order.by_customer")
+    form = bench.page.get_by_role("form", name="Order.by_customer")
+    form.get_by_label("customer", exact=True).fill("ann")
+    form.get_by_label("Operator for placed").select_option(operator)
+    for label, day in zip(("placed", "placed, to"), days, strict=False):
+        form.get_by_label(label, exact=True).fill(day)
+    assert form.locator(".times-asked").inner_text() == f"placed {words}, UTC"
+    press(bench, "Run")
+    bench.until(f"document.querySelector('.status strong')?.innerText === '{shown}'")
+    if operator == "between":
+        press(bench, "Explain")
+        bench.page.get_by_role("dialog").get_by_text("2026-04-10T23:59:59Z").first.wait_for()
+        bench.page.keyboard.press("Escape")
+        press(bench, "Copy as")
+        bench.page.get_by_text("datetime(2026, 4, 10, 23, 59, 59, tzinfo=UTC)").wait_for()
+
+
+# The focus
+
+FOCUSED = """(() => {
+    const { activeElement: at } = document;
+    return at === document.body ? "body" : (at.ariaLabel ?? at.innerText ?? at.className).trim();
+})()"""
+
+
+def focus_is(bench: Workbench, wanted: str) -> None:
+    bench.until(f"{FOCUSED}.startsWith({wanted!r})")
+
+
+def item(bench: Workbench, number: int) -> None:
+    """Opens an order in the inspector, by the keyboard."""
+    bench.open(f"#/t/sales/items?pk=%5B%22S%3AORDER%23{number:05}%22%5D")
+    bench.wait_for_items(3)
+    bench.page.get_by_role("listbox").focus()
+    bench.page.keyboard.press("j")
+    bench.page.get_by_role("group", name="In the same item collection").wait_for()
+
+
+def test_the_focus_goes_to_the_confirmation_of_a_deletion_and_back(window: Any) -> None:
+    bench = window()
+    for open_confirmation in (
+        lambda: press(bench, "Delete"),
+        lambda: bench.page.keyboard.press("Delete"),
+    ):
+        item(bench, 7)
+        open_confirmation()
+        confirmation = bench.page.get_by_role("alertdialog", name="Delete the item")
+        focus_is(bench, "Delete")
+        assert confirmation.evaluate("each => each.contains(document.activeElement)")
+        press(bench, "Keep")
+        bench.until("document.activeElement.matches('.scroller')")
+
+
+def test_the_focus_goes_to_the_list_after_a_deletion_and_its_undo(window: Any) -> None:
+    bench = window()
+    item(bench, 7)
+    press(bench, "Delete")
+    bench.page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
+    bench.page.locator(".notice").get_by_text("Deleted").wait_for()
+    bench.until("document.activeElement.matches('.scroller')")
+    press(bench, "Undo")
+    bench.page.locator(".notice").get_by_text("Undone").wait_for()
+    bench.until("document.activeElement.matches('.scroller')")
+
+
+def new_order(bench: Workbench) -> Any:
+    bench.wait_for_items(3)
+    press(bench, "New item")
+    press(bench, "Order")
+    return bench.page.get_by_role("form", name="New Order")
+
+
+def test_the_focus_goes_to_the_first_faulty_field_of_what_is_refused(window: Any) -> None:
+    bench = window()
+    form = new_order(bench)
+    form.get_by_label("customer", exact=True).fill("ann")
+    press(bench, "Create")
+    form.get_by_text("is missing").first.wait_for()
+    focus_is(bench, "number")
+    form.get_by_label("number", exact=True).fill("7")
+    form.get_by_label("placed", exact=True).fill("2026-05-01T10:00")
+    form.get_by_label("total", exact=True).fill("-3")
+    form.get_by_label("total", exact=True).press("Control+Enter")
+    focus_is(bench, "total")
+    form.get_by_label("total", exact=True).fill("3")
+    press(bench, "Create")  # its number is taken, which no field says
+    bench.page.locator(".refusal").first.wait_for()
+    focus_is(bench, "Not created")
+
+
+def select(bench: Workbench, count: int) -> None:
+    bench.wait_for_items(3)
+    for place in range(count):
+        bench.rows.nth(3 * place).locator(".tick").click()
+
+
+def test_the_focus_stays_in_the_edit_of_several_items_and_goes_on_in_the_list(
+    window: Any, store: Store
+) -> None:
+    bench = window()
+    select(bench, 2)
+    press(bench, "Edit fields")
+    bench.page.get_by_label("Set a field").select_option("status")
+    bench.page.get_by_role("dialog").get_by_label("status", exact=True).select_option("PAID")
+    press(bench, "Preview")
+    focus_is(bench, "Change 2 items")
+    press(bench, "Change 2 items")
+    bench.page.locator(".notice").get_by_text("Changed 2 items").wait_for()
+    bench.until("document.activeElement.matches('.scroller')")
+    press(bench, "Undo")
+    bench.page.locator(".notice").get_by_text("Undone").wait_for()
+    bench.until("document.activeElement.matches('.scroller')")
+    assert all(each.status == "PLACED" for each in store.iterate(Order.primary.scan()))
+
+
+def test_the_focus_stays_in_the_bar_of_selected_items(window: Any) -> None:
+    bench = window()
+    select(bench, 2)
+    press(bench, "Delete")
+    focus_is(bench, "Delete 2")
+    press(bench, "Keep")
+    focus_is(bench, "Edit fields")
+    press(bench, "Set a raw attribute")
+    focus_is(bench, "Attribute")
+    press(bench, "Cancel")
+    focus_is(bench, "Edit fields")
+    press(bench, "Clear")
+    bench.until("document.activeElement.matches('.scroller')")
+
+
+def test_a_filter_that_is_removed_leaves_the_focus_in_its_form(window: Any) -> None:
+    bench = window()
+    bench.wait_for_items(3)
+    press(bench, "+ Filter")
+    press(bench, "Remove the filter")
+    bench.until("document.activeElement.closest('.query-form')")
+
+
+def test_a_click_beside_everything_leaves_the_focus_nowhere(window: Any) -> None:
+    bench = window()
+    bench.wait_for_items(3)
+    press(bench, "+ Filter")
+    bench.page.mouse.click(100, 600)  # below the list of tables
+    bench.until(f"{FOCUSED} === 'body'")
+    bench.page.evaluate("document.querySelector('.filter-line').remove()")
+    bench.page.wait_for_timeout(100)
+    assert bench.page.evaluate(FOCUSED) == "body"
+
+
+# Saved and recent queries
+
+
+def run_for_ann(bench: Workbench, last: str) -> None:
+    form = bench.page.get_by_role("form", name="Order.by_customer")
+    form.get_by_label("Operator for placed").select_option("between")
+    for label, text in (("customer", "ann"), ("placed", "2026-04-01"), ("placed, to", last)):
+        form.get_by_label(label, exact=True).fill(text)
+    form.get_by_role("button", name="Run").click()
+
+
+OVERFLOWING = """(selector) => [...document.querySelectorAll(selector)]
+    .filter((each) => each.scrollWidth > each.clientWidth + 1 || each.scrollHeight > each.clientHeight + 1)
+    .map((each) => each.innerText)"""
+
+
+@pytest.mark.parametrize("more", [{}, PHONE])
+def test_recent_queries_differ_in_what_is_shown_and_the_palette_has_their_names(
+    window: Any, more: Any
+) -> None:
+    bench = window("#/t/sales/items?pattern=Order.by_customer", **more)
+    for last in ("2026-04-10", "2026-04-12", "2026-04-10T23:59:59"):
+        if more:
+            press(bench, "Query")
+        run_for_ann(bench, last)
+        bench.until(f"decodeURIComponent(location.hash).includes('{last}')")
+    if more:
+        press(bench, "Query")
+    press(bench, "Saved queries")
+    dialog = bench.page.get_by_role("dialog", name="Queries")
+    dialog.get_by_label("Name").fill("Ann in April")
+    press(bench, "Save")
+    recent = dialog.locator(".kept").nth(1).locator("a")
+    assert len(recent.all_inner_texts()) == 2  # the last two ask for the same
+    assert bench.page.evaluate(OVERFLOWING, ".kept a") == []
+    name, words = (dialog.locator(".kept a").first.locator(each) for each in ("strong", "span"))
+    assert name.bounding_box()["y"] < words.bounding_box()["y"]
+    assert bench.serious_faults() == []
+    press(bench, "Close")
+    dialog.wait_for(state="detached")
+    bench.page.keyboard.press("Control+k")
+    bench.page.keyboard.type("ann apr")
+    found = bench.page.get_by_role("option", name="Ann in April")
+    assert found.locator(".what").bounding_box()["width"] > 60
+    assert bench.page.evaluate(OVERFLOWING, "#palette-list li") == []
+    assert bench.serious_faults() == []
+    bench.page.get_by_role("dialog", name="Search").get_by_role("button", name="Close").click()
+    found.wait_for(state="detached")
+
+
+# What it costs
+
+
+@pytest.fixture
+def served(chrome: Any) -> Iterator[tuple[Workbench, Store]]:
+    """The workbench of a server that a program uses, too."""
+    with isotone.open() as database:
+        pages = Pages(database, target=":memory:", tables=[sales])
+        with running_server(database, pages=pages) as url, isotone.connect(url) as store:
+            store.create_tables(sales)
+            for number in range(1, ORDERS + 1):
+                store.create(Order(customer="ann", number=number, placed=START, total=Decimal(1)))
+            context = chrome.new_context(viewport={"width": 1440, "height": 844})
+            bench = Workbench(context.new_page(), url)
+            yield bench, store
+            bench.check()
+            context.close()
+
+
+def test_the_own_queries_of_the_workbench_are_shown_if_they_are_wanted(
+    served: tuple[Workbench, Store],
+) -> None:
+    bench, _ = served
+    bench.open(
+        "#/t/sales/items?filter=%5B%5B%22total%22%2C%22%3E%22%2C%22%7B%5C%22N%5C%22%3A%5C%220%5C%22%7D%22%5D%5D"
+    )
+    bench.wait_for_items(3)
+    bench.page.get_by_role("link", name="Expensive queries").click()
+    rows = bench.page.locator(".shapes tbody tr")
+    rows.first.wait_for()
+    assert bench.page.get_by_text("total > ?").count() == 0
+    own = bench.page.get_by_label("with this workbench’s own")
+    assert not own.is_checked()
+    own.check()
+    scan = rows.filter(has_text="total > ?")
+    scan.get_by_text("this workbench", exact=True).wait_for()
+    assert scan.locator("[data-label=units]").inner_text() != "0"
+    assert bench.serious_faults() == []
+    scan.get_by_role("button", name="Explain").click()
+    bench.page.get_by_role("dialog").wait_for()
+
+
+def test_the_library_s_own_reads_are_named_among_the_queries(
+    served: tuple[Workbench, Store],
+) -> None:
+    bench, _ = served
+    bench.open("#/queries")
+    read = bench.page.locator(".shapes tbody tr", has_text="GetItem")
+    read.get_by_text("the library’s own record _keys").wait_for()
+
+
+def test_a_filtered_scan_costs_what_explain_measures(window: Any, store: Store) -> None:
+    for number in range(ORDERS + 1, 500):
+        store.put(Order(customer="ann", number=number, placed=START, total=Decimal(number)))
+    bench = window("#/t/sales/items")
+    bench.wait_for_items(3)
+    press(bench, "+ Filter")
+    bench.page.keyboard.type("total")
+    bench.page.get_by_label("Operator", exact=True).select_option(">")
+    bench.page.get_by_label("Value").fill("400")
+    bench.page.keyboard.press("Enter")
+    bench.until("document.querySelector('.status')?.innerText.startsWith('99 items')")
+    footer = bench.page.locator(".status").inner_text()
+    assert "in 1 request" in footer
+    press(bench, "Explain")
+    press(bench, "Measure")
+    measured = bench.page.locator(".costs .measured strong").inner_text()
+    assert f"{float(measured):.1f} RCU" in footer
+    bench.page.keyboard.press("Escape")
+    press(bench, "Download")
+    bench.page.get_by_text("twice what a scan in this view takes").wait_for()

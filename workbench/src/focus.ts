@@ -1,0 +1,127 @@
+/** Keeps the focus: when its element goes or is disabled, what took its place has it next, never the body of the page.
+ *
+ * In this order: what has just appeared and asks for it, a faulty field, an error, the element itself once it is enabled
+ * again, the rest of its form or dialog, the list of items. A confirmation that appears takes the focus at once.
+ */
+
+const CONFIRMATION = "[role=alertdialog]";
+const FAULTS = ["[aria-invalid=true]", "[role=alert]"];
+const GROUPS = "dialog, form, [role=alertdialog], [role=region], [role=group]";
+const FOCUSABLE = "h2, button, input, select, textarea, a[href], [tabindex='0']";
+
+/** What had the focus last, and all that it was in: an element that is removed no longer knows. */
+let trail: Element[] = [];
+/** What has appeared since then, outside dialogs, which the browser gives the focus itself. */
+let appeared: Element[] = [];
+/** What had the focus before a notice at the bottom of the page. */
+let beforeNotice: Element | null = null;
+/** What has the focus while the element that had it is disabled. */
+let holder: Element | null = null;
+let isAsked = false;
+
+export function keepFocus(): void {
+  addEventListener("focusin", (event) => note(event.target as Element, event.relatedTarget as Element | null));
+  addEventListener("focusout", () => setTimeout(forgetWhatWasLeft));
+  const watched = { subtree: true, childList: true, attributes: true, attributeFilter: ["disabled", "class", "hidden", "open"] };
+  new MutationObserver((records) => {
+    const added = records.flatMap((each) => [...each.addedNodes]).filter((each) => each instanceof Element && !each.closest("dialog")) as Element[];
+    appeared.push(...added);
+    const confirmation = within(added, CONFIRMATION);
+    if (confirmation) focusOn(within([confirmation], "[autofocus]") ?? confirmation);
+    else if (!isAsked && isLost()) {
+      isAsked = true;
+      requestAnimationFrame(() => setTimeout(restore)); // after the effects of what was drawn, which may choose better
+    }
+  }).observe(document.body, watched);
+}
+
+/** Gives the focus to the list in which the selected item stands, if nothing else has it. */
+export function focusList(): void {
+  requestAnimationFrame(() => document.activeElement === document.body && focusOn(listOrMain()));
+}
+
+/** Takes over what stands in a field, as leaving it does, and stays in it. */
+export function takeOver(field: EventTarget | null): void {
+  if (!(field instanceof HTMLElement)) return;
+  field.blur();
+  field.focus();
+}
+
+function note(element: Element, before: Element | null): void {
+  if (element === holder) return;
+  holder = null;
+  appeared = [];
+  trail = [];
+  for (let each: Element | null = element; each; each = each.parentElement) trail.push(each);
+  if (element.closest(".notices") && !before?.closest(".notices")) beforeNotice = before;
+}
+
+/** A click beside everything leaves an element that stays: nothing is to be restored then. */
+function forgetWhatWasLeft(): void {
+  if (document.activeElement === document.body && trail[0] && isUsable(trail[0])) trail = [];
+}
+
+function isUsable(element: Element): boolean {
+  return element.isConnected && !element.matches(":disabled") && element.checkVisibility({ visibilityProperty: true });
+}
+
+function isLost(): boolean {
+  const now = document.activeElement;
+  if (!trail[0]) return false;
+  return now === null || now === document.body || now === holder || now.matches(":disabled");
+}
+
+function restore(): void {
+  isAsked = false;
+  if (!isLost()) return;
+  const last = trail[0]!;
+  const next = successorIn(trail);
+  if (next) focusOn(next);
+  else if (isUsable(last)) {
+    if (holder) focusOn(last); // it is enabled again
+  } else if (last.isConnected && last.matches(":disabled")) {
+    holder = last.closest(`${GROUPS}, section, aside, main`);
+    if (holder) focusOn(holder);
+  } else focusOn(restOf(trail) ?? (beforeNotice && isUsable(beforeNotice) ? beforeNotice : listOrMain()));
+}
+
+/** What asks for the focus: what is new, or a fault, the nearest first, in the part of the view that had the focus. */
+function successorIn(places: Element[]): Element | null {
+  const asking = within(appeared, "[autofocus]");
+  if (asking) return asking;
+  for (const place of placesLeft(places))
+    for (const selector of FAULTS) {
+      const found = within([place], selector);
+      if (found) return found;
+    }
+  return null;
+}
+
+/** The first element of a selector that can have the focus, among some elements and what is in them. */
+function within(places: Element[], selector: string): Element | null {
+  const all = places.flatMap((each) => [...(each.matches(selector) ? [each] : []), ...each.querySelectorAll(selector)]);
+  return all.find(isUsable) ?? null;
+}
+
+function restOf(places: Element[]): Element | null {
+  for (const place of placesLeft(places).filter((each) => each.matches(GROUPS))) {
+    const found = within([place], FOCUSABLE);
+    if (found) return found;
+  }
+  return null;
+}
+
+function placesLeft(places: Element[]): Element[] {
+  const inside = places.slice(1, places.findIndex((each) => each.matches("main, .frame")));
+  return inside.filter((each) => each.isConnected && each.checkVisibility());
+}
+
+function listOrMain(): Element {
+  const list = document.querySelector(".row.item.selected")?.closest(".scroller") ?? document.querySelector(".scroller");
+  return list ?? document.getElementById("main")!;
+}
+
+function focusOn(element: Element): void {
+  if (!element.matches("a, button, input, select, textarea, [tabindex]")) element.setAttribute("tabindex", "-1");
+  (element as HTMLElement).focus({ preventScroll: !element.matches("input, select, textarea, [role=alert]") });
+}

@@ -1,0 +1,36 @@
+/** Says in words which times a range of an access pattern asks for: a day in it is its beginning, or its end. */
+
+import type { Parameter } from "../api";
+
+export const IS_DAY = /^\d{4}-\d\d-\d\d$/;
+export const HAS_ZONE = /(?:[Zz]|[+-]\d\d:?\d\d)$/;
+
+/** Whether a day at this place of a condition means its last instant; patterns.py has the same rule. */
+export function isEndOfDay(operator: string, place: number): boolean {
+  return operator === "between" ? place === 1 : operator === "<=" || operator === ">";
+}
+
+const SENTENCES: Record<string, (times: string[]) => string> = {
+  between: ([from, to]) => `from ${from} to ${to}`,
+  "<=": ([to]) => `up to ${to}`,
+  "<": ([to]) => `before ${to}`,
+  ">": ([from]) => `after ${from}`,
+  ">=": ([from]) => `from ${from}`,
+};
+
+/** What a range of times asks for; null if no day is in it, as a full time says itself what it is. */
+export function timesInWords(parameter: Parameter, operator: string, texts: string[]): string | null {
+  const sentence = SENTENCES[operator];
+  const given = texts.slice(0, operator === "between" ? 2 : 1);
+  if (!sentence || !parameter.zone || !given.every(Boolean) || !given.some(isDay)) return null;
+  const times = given.map((text, place) => (isDay(text) ? `the ${isEndOfDay(operator, place) ? "end" : "beginning"} of ${shownDay(text)}` : text));
+  return `${parameter.name} ${sentence(times)}, ${parameter.zone}`;
+}
+
+function isDay(text: string): boolean {
+  return IS_DAY.test(text) && !Number.isNaN(Date.parse(text));
+}
+
+function shownDay(text: string): string {
+  return new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" }).format(Date.parse(text));
+}
