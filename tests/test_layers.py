@@ -18,6 +18,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from tests.docs.file_map import (
+    OTHERS,
     PAGE,
     browser_files,
     browser_summary,
@@ -341,7 +342,8 @@ def test_every_module_says_what_it_is() -> None:
 def test_the_map_is_that_of_the_source() -> None:
     written = PAGE.read_text(encoding="utf-8")
     assert written == text(), "docs/design/files.md differs from the docstrings: make files"
-    listed = [*files(), *browser_files(), *maker_files()]
+    listed = [*files(), *browser_files(), *maker_files(), *map(SOURCE.parent.joinpath, OTHERS)]
+    assert all(path.is_file() for path in listed)
     assert len(re.findall(r"^\| \[`", written, re.MULTILINE)) == len(listed)
 
 

@@ -31,7 +31,7 @@ OTHERS = {
     "deploy/compose.yaml": "A server in containers, in place of `amazon/dynamodb-local`.",
     "deploy/isotone.service": "The unit of systemd.",
     "deploy/kubernetes.yaml": "A server on Kubernetes: a volume, probes, secrets.",
-    "workbench/vite.config.ts": "Builds the workbench's page into `src/isotone/workbench/assets`.",
+    "workbench/vite.config.ts": "Builds the workbench's page into `src/isotone/workbench/static`.",
 }
 
 # In the order in which a reader of the API meets them: from the command line and the library down to the floor.
