@@ -382,3 +382,96 @@ def test_a_filtered_scan_costs_what_explain_measures(window: Any, store: Store) 
     bench.page.keyboard.press("Escape")
     press(bench, "Download")
     bench.page.get_by_text("twice what a scan in this view takes").wait_for()
+
+
+# On a phone
+
+
+def edges(locator: Any) -> tuple[float, float, float, float]:
+    box = locator.bounding_box()
+    return box["x"], box["y"], box["x"] + box["width"], box["y"] + box["height"]
+
+
+CUT_VALUES = """[...document.querySelectorAll('.first-values')].filter((each) => {
+    const right = Math.max(...[...each.children].map((one) => one.getBoundingClientRect().right));
+    return right > innerWidth || each.scrollWidth > each.clientWidth + 1;
+}).length"""
+
+
+def test_the_first_values_are_whole_and_say_how_many_more_there_are(window: Any) -> None:
+    for address in ("", "?index=GSI1"):
+        bench = window(f"#/t/sales/items{address}", **PHONE)
+        bench.wait_for_items(5)
+        assert bench.page.evaluate(CUT_VALUES) == 0
+        order = bench.rows.filter(has_text="PLACED").filter(has_not_text="graham").first
+        assert "total" in order.locator(".first-values").inner_text()
+        assert "+" in order.locator(".first-values").inner_text()
+
+
+def test_the_box_that_selects_all_has_the_size_of_a_finger_and_the_look_of_the_others(
+    window: Any,
+) -> None:
+    for scheme in ("light", "dark"):
+        bench = window(**PHONE, color_scheme=scheme)
+        bench.wait_for_items(3)
+        box = bench.page.get_by_label("Select all items that are loaded")
+        left, top, right, bottom = edges(box)
+        assert right - left >= 44
+        assert bottom - top >= 44
+        look = """(each) => ["backgroundColor", "borderTopColor", "width"]
+            .map((name) => getComputedStyle(each, "::before")[name])"""
+        assert box.evaluate(look) == bench.rows.first.locator(".tick").evaluate(look)
+        box.tap()
+        bench.page.get_by_role("region", name="Selected items").wait_for()
+        assert box.is_checked()
+        assert bench.serious_faults() == []
+
+
+def test_a_notice_is_in_line_and_below_the_drawer(window: Any) -> None:
+    bench = window(**PHONE)
+    select(bench, 1)
+    press(bench, "Delete")
+    press(bench, "Delete 1")
+    notice = bench.page.locator(".notice")
+    notice.get_by_text("Deleted 1 item").wait_for()
+    text, undo = (edges(notice.locator(each)) for each in ("span", "button"))
+    assert abs((text[1] + text[3]) - (undo[1] + undo[3])) <= 4  # their middles
+    form = new_order(bench)
+    buttons = edges(form.get_by_role("button", name="Create"))
+    assert edges(notice)[3] <= buttons[1]
+    bench.page.get_by_role("button", name="Close the item").click()
+    press(bench, "Tables")
+    lock = bench.page.locator(".sidebar .tools button").nth(1)
+    lock.wait_for()
+    bench.page.wait_for_timeout(300)  # it slides in
+    left, top, right, bottom = edges(lock)
+    assert lock.evaluate(
+        "(each, [x, y]) => each.contains(document.elementFromPoint(x, y))",
+        [(left + right) / 2, (top + bottom) / 2],
+    )
+
+
+def test_what_is_wrong_with_a_field_is_above_the_foot_of_its_form(window: Any) -> None:
+    bench = window(**PHONE)
+    form = new_order(bench)
+    total = form.get_by_label("total", exact=True)
+    total.fill("12")
+    total.evaluate(
+        "each => { const all = each.closest('.inspected'); all.scrollTop -= all.getBoundingClientRect().bottom - each.getBoundingClientRect().bottom - 1; }"
+    )
+    total.fill("12,50")
+    wrong = form.locator("[data-field=total] .wrong").first
+    wrong.wait_for()
+    bench.page.wait_for_timeout(100)
+    assert edges(wrong)[3] <= edges(form.locator(".form-foot"))[1]
+
+
+def test_the_tab_that_is_shown_is_in_sight_and_the_others_have_a_cue(window: Any) -> None:
+    bench = window("#/t/sales/lint", **PHONE)
+    bench.page.locator(".tab.current").wait_for()
+    bench.until(
+        "document.querySelector('.tab.current').getBoundingClientRect().right <= innerWidth - 20"
+    )
+    assert "gradient" in bench.page.evaluate(
+        "getComputedStyle(document.querySelector('.tabs')).maskImage"
+    )

@@ -307,7 +307,9 @@ def test_a_jump_beyond_the_last_key_shows_the_last_items(bench, make):
 
 
 def test_a_filter_that_leaves_nothing_above_asks_before_it_reads_on(bench, make):
-    make("Sieve", [{**item, "pad": {"S": "x" * 1_000}} for item in numbered(1_300)])  # 128 KB a page
+    make(
+        "Sieve", [{**item, "pad": {"S": "x" * 1_000}} for item in numbered(1_300)]
+    )  # 128 KB a page
     wanted = "%5B%5B%22n%22%2C%22%3E%22%2C%22%7B%5C%22N%5C%22%3A%5C%221199%5C%22%7D%22%5D%5D"
     asked: list[str] = []
     bench.page.on("request", lambda request: asked.append(request.url))

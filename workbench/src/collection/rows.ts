@@ -66,6 +66,21 @@ function widthOf(texts: string[], least: number, most: number): number {
   return Math.round(Math.min(most, Math.max(least, longest * CHARACTER + 30)));
 }
 
+const SMALL = 6.7; // a character of a narrow pane's values
+
+/** The columns whose names and values have room in a line: one that is too wide is passed over for those behind it. */
+export function inOneLine(columns: Column[], item: Entry["item"], room: number): Column[] {
+  let left = room - 30; // for how many there are besides
+  const found = columns.filter(({ name }) => {
+    const text = shortText(item[name]!, 48);
+    const width = (name.length + 1 + (shortMoment(text) ?? text).length) * SMALL + 12;
+    if (width > left) return false;
+    left -= width;
+    return true;
+  });
+  return found.length ? found : columns.slice(0, 1);
+}
+
 /** Whether a value only repeats the name of the item's entity, which stands above its columns. */
 function isTag(value: Entry["item"][string], entity: string | null): boolean {
   return entity !== null && value["S"] === entity;
