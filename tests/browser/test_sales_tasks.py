@@ -475,3 +475,69 @@ def test_the_tab_that_is_shown_is_in_sight_and_the_others_have_a_cue(window: Any
     assert "gradient" in bench.page.evaluate(
         "getComputedStyle(document.querySelector('.tabs')).maskImage"
     )
+
+
+# In a wide window
+
+
+def test_a_column_grows_while_few_items_are_known(window: Any, store: Store) -> None:
+    long = "Lapsang souchong, smoked over pinewood"
+    for line in range(
+        3, 100
+    ):  # more than a page, of which the filter leaves its first and its last item
+        product, quantity = {3: ("tea", 9), 99: (long, 9)}.get(line, ("x" * 20_000, 1))
+        store.put(Line(number=1, line=line, product=product, quantity=quantity))
+    wanted = "%5B%5B%22quantity%22%2C%22%3E%22%2C%22%7B%5C%22N%5C%22%3A%5C%225%5C%22%7D%22%5D%5D"
+    bench = window(f"#/t/sales/items?pk=%5B%22S%3AORDER%2300001%22%5D&filter={wanted}")
+    product = bench.page.locator(".row.item .value", has_text=long)
+    product.wait_for()
+    assert " requests" in bench.page.locator(".status").inner_text()
+    assert product.evaluate("each => each.scrollWidth <= each.clientWidth")
+
+
+def test_the_chosen_access_pattern_is_not_cut(window: Any) -> None:
+    bench = window("#/t/sales/items?pattern=Order.by_customer")
+    patterns = bench.page.get_by_label("Access pattern")
+    patterns.wait_for()
+    needed = patterns.evaluate(
+        """(each) => {
+            const copy = each.cloneNode(true);
+            Object.assign(copy.style, { maxWidth: "none", width: "auto", position: "absolute" });
+            each.parentElement.append(copy);
+            const { width } = copy.getBoundingClientRect();
+            copy.remove();
+            return width;
+        }"""
+    )
+    assert patterns.bounding_box()["width"] >= needed - 1
+    assert bench.page.locator(".query-line").bounding_box()["height"] < 40  # still one line
+
+
+def test_a_save_keeps_the_order_of_the_attributes(window: Any, store: Store) -> None:
+    bench = window()
+    names = "[...document.querySelectorAll('.attribute-name')].map((each) => each.innerText.split(' ')[0])"
+    item(bench, 7)
+    before = bench.page.evaluate(names)
+    press(bench, "Edit")
+    bench.page.get_by_role("form").get_by_label("total", exact=True).fill("99")
+    press(bench, "Save")
+    bench.page.locator(".notice").get_by_text("Saved").wait_for()
+    bench.page.get_by_role("group", name="In the same item collection").wait_for()
+    assert bench.page.evaluate(names) == before
+    assert before[:4] == ["PK", "SK", "customer", "number"]
+
+
+def test_beside_an_open_item_the_first_values_are_in_sight_and_the_others_can_be_reached(
+    window: Any,
+) -> None:
+    bench = window("#/t/sales/items?index=GSI1&pk=%5B%22S%3ACUSTOMER%23ann%22%5D")
+    bench.wait_for_items(3)
+    bench.rows.first.click()
+    bench.page.locator(".inspector").wait_for()
+    pane = edges(bench.page.locator(".scroller"))
+    head = bench.page.locator(".row.head").first
+    for name in ("customer", "number", "status"):
+        assert edges(head.get_by_text(name, exact=True))[2] <= pane[2]
+    total = head.get_by_text("total", exact=True)
+    bench.page.locator(".scroller").evaluate("each => { each.scrollLeft = 10_000 }")
+    assert edges(total)[2] <= pane[2]

@@ -4,7 +4,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import type { CallError, Item, Segment, TableInfo } from "../api";
+import type { CallError, Entity, Item, Segment, TableInfo } from "../api";
 import { entityHue } from "../collection/hues";
 import { KeyText } from "../collection/key_text";
 import type { Entry } from "../collection/window";
@@ -339,7 +339,7 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
                 <ul>{entry.findings.map((each) => <li key={each}>{each}</li>)}</ul>
               </section>
             )}
-            {[...keys, ...Object.keys(entry.item).filter((name) => !keys.includes(name))].map((name) => (
+            {inOrder(entry.item, keys, entity).map((name) => (
               <div class={`attribute${keys.includes(name) ? " of-key" : ""}`} key={name}>
                 <div class="attribute-name">
                   {name} <small>{entry.item[name] ? TYPES[typeOf(entry.item[name])] : ""}</small>
@@ -373,6 +373,13 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
       {costing && <ExplainDialog given={costing} onClose={() => setCosting(null)} />}
     </aside>
   );
+}
+
+/** The attributes as they are listed: keys, the fields of the entity, the rest. Items that were written have another order. */
+function inOrder(item: Item, keys: string[], entity: Entity | null): string[] {
+  const first = [...keys, ...(entity?.fields.map((each) => each.attribute).filter((name) => Object.hasOwn(item, name)) ?? [])];
+  const rest = Object.keys(item).filter((name) => !first.includes(name));
+  return [...new Set([...first, ...(entity ? rest.sort() : rest)])];
 }
 
 /** What raw editing bypasses, before anything is typed. */
