@@ -541,3 +541,75 @@ def test_beside_an_open_item_the_first_values_are_in_sight_and_the_others_can_be
     total = head.get_by_text("total", exact=True)
     bench.page.locator(".scroller").evaluate("each => { each.scrollLeft = 10_000 }")
     assert edges(total)[2] <= pane[2]
+
+
+# Conflicts, costs, and what stands beside an item
+
+
+def test_a_second_conflict_compares_with_what_the_first_one_showed(
+    window: Any, store: Store
+) -> None:
+    bench = window()
+    item(bench, 7)
+    press(bench, "Edit")
+    form = bench.page.get_by_role("form", name="Edit Order")
+    form.get_by_label("total", exact=True).fill("170")
+    store.update(store.get(Order, number=7), Order.total.set(Decimal(160)))
+    press(bench, "Save")
+    conflict = bench.page.get_by_role("alertdialog", name="Somebody else changed it")
+    conflict.get_by_text("read as version 1, but is now version 2").wait_for()
+    revision = conflict.locator("tr", has_text="revision").locator("td")
+    revision.first.wait_for()
+    assert revision.all_inner_texts()[:2] == ["1", "2"]
+    store.update(store.get(Order, number=7), Order.total.set(Decimal(180)))
+    press(bench, "Save mine over theirs")
+    conflict.get_by_text("read as version 2, but is now version 3").wait_for()
+    bench.until("document.querySelector('.versions td + td ins')?.innerText === '180'")
+    assert revision.all_inner_texts()[:2] == ["2", "3"]
+    total = conflict.locator("tr", has_text="total").locator("td")
+    assert total.all_inner_texts() == ["160", "180", "170"]
+
+
+def test_the_cost_of_a_deletion_has_each_condition_once(window: Any) -> None:
+    bench = window()
+    item(bench, 7)
+    press(bench, "Delete")
+    press(bench, "Cost")
+    condition = bench.page.get_by_role("dialog").get_by_text("condition:")
+    assert condition.inner_text().count("_v") == 1
+
+
+def test_the_next_line_of_an_order_is_proposed_and_an_order_that_is_there_is_not(
+    window: Any, store: Store
+) -> None:
+    bench = window()
+    item(bench, 7)
+    offered = bench.page.get_by_role("group", name="In the same item collection").get_by_role(
+        "button"
+    )
+    assert offered.all_inner_texts() == ["+ Line"]
+    bench.page.keyboard.press("j")  # its first line
+    bench.until("document.querySelector('.inspector .entity').innerText === 'Line'")
+    bench.until("document.querySelector('.beside-it')")
+    assert offered.all_inner_texts() == ["+ Line"]
+    for number, wanted in ((7, "3"), (9_000, "1")):
+        if number == 9_000:
+            store.put(Order(customer="eve", number=number, placed=START, total=Decimal(1)))
+            bench.open(f"#/t/sales/items?pk=%5B%22S%3AORDER%23{number:05}%22%5D")
+            bench.wait_for_items(1)
+            bench.page.keyboard.press("j")
+        press(bench, "+ Line")
+        form = bench.page.get_by_role("form", name="New Line")
+        assert form.get_by_label("line", exact=True).input_value() == wanted
+        focus_is(bench, "product")
+        bench.page.get_by_role("button", name="Close the item").click()
+
+
+def test_the_order_of_lines_without_one_is_offered(window: Any, store: Store) -> None:
+    store.delete(Order, number=7)
+    bench = window("#/t/sales/items?pk=%5B%22S%3AORDER%2300007%22%5D")
+    bench.wait_for_items(2)
+    bench.page.keyboard.press("j")
+    press(bench, "+ Order")
+    form = bench.page.get_by_role("form", name="New Order")
+    assert form.get_by_label("number", exact=True).input_value() == "7"
