@@ -382,6 +382,7 @@ def test_a_filtered_scan_costs_what_explain_measures(window: Any, store: Store) 
     bench.page.keyboard.press("Escape")
     press(bench, "Download")
     bench.page.get_by_text("twice what a scan in this view takes").wait_for()
+    bench.page.get_by_text("A name such as total:N in the first line of CSV").wait_for()
 
 
 # On a phone
