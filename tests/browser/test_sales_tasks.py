@@ -382,3 +382,235 @@ def test_a_filtered_scan_costs_what_explain_measures(window: Any, store: Store) 
     bench.page.keyboard.press("Escape")
     press(bench, "Download")
     bench.page.get_by_text("twice what a scan in this view takes").wait_for()
+    bench.page.get_by_text("A name such as total:N in the first line of CSV").wait_for()
+
+
+# On a phone
+
+
+def edges(locator: Any) -> tuple[float, float, float, float]:
+    box = locator.bounding_box()
+    return box["x"], box["y"], box["x"] + box["width"], box["y"] + box["height"]
+
+
+CUT_VALUES = """[...document.querySelectorAll('.first-values')].filter((each) => {
+    const right = Math.max(...[...each.children].map((one) => one.getBoundingClientRect().right));
+    return right > innerWidth || each.scrollWidth > each.clientWidth + 1;
+}).length"""
+
+
+def test_the_first_values_are_whole_and_say_how_many_more_there_are(window: Any) -> None:
+    for address in ("", "?index=GSI1"):
+        bench = window(f"#/t/sales/items{address}", **PHONE)
+        bench.wait_for_items(5)
+        assert bench.page.evaluate(CUT_VALUES) == 0
+        order = bench.rows.filter(has_text="PLACED").filter(has_not_text="graham").first
+        assert "total" in order.locator(".first-values").inner_text()
+        assert "+" in order.locator(".first-values").inner_text()
+
+
+def test_the_box_that_selects_all_has_the_size_of_a_finger_and_the_look_of_the_others(
+    window: Any,
+) -> None:
+    for scheme in ("light", "dark"):
+        bench = window(**PHONE, color_scheme=scheme)
+        bench.wait_for_items(3)
+        box = bench.page.get_by_label("Select all items that are loaded")
+        left, top, right, bottom = edges(box)
+        assert right - left >= 44
+        assert bottom - top >= 44
+        look = """(each) => ["backgroundColor", "borderTopColor", "width"]
+            .map((name) => getComputedStyle(each, "::before")[name])"""
+        assert box.evaluate(look) == bench.rows.first.locator(".tick").evaluate(look)
+        box.tap()
+        bench.page.get_by_role("region", name="Selected items").wait_for()
+        assert box.is_checked()
+        assert bench.serious_faults() == []
+
+
+def test_a_notice_is_in_line_and_below_the_drawer(window: Any) -> None:
+    bench = window(**PHONE)
+    select(bench, 1)
+    press(bench, "Delete")
+    press(bench, "Delete 1")
+    notice = bench.page.locator(".notice")
+    notice.get_by_text("Deleted 1 item").wait_for()
+    text, undo = (edges(notice.locator(each)) for each in ("span", "button"))
+    assert abs((text[1] + text[3]) - (undo[1] + undo[3])) <= 4  # their middles
+    form = new_order(bench)
+    buttons = edges(form.get_by_role("button", name="Create"))
+    assert edges(notice)[3] <= buttons[1]
+    bench.page.get_by_role("button", name="Close the item").click()
+    press(bench, "Tables")
+    lock = bench.page.locator(".sidebar .tools button").nth(1)
+    lock.wait_for()
+    bench.page.wait_for_timeout(300)  # it slides in
+    left, top, right, bottom = edges(lock)
+    assert lock.evaluate(
+        "(each, [x, y]) => each.contains(document.elementFromPoint(x, y))",
+        [(left + right) / 2, (top + bottom) / 2],
+    )
+
+
+def test_what_is_wrong_with_a_field_is_above_the_foot_of_its_form(window: Any) -> None:
+    bench = window(**PHONE)
+    form = new_order(bench)
+    total = form.get_by_label("total", exact=True)
+    total.fill("12")
+    total.evaluate(
+        "each => { const all = each.closest('.inspected'); all.scrollTop -= all.getBoundingClientRect().bottom - each.getBoundingClientRect().bottom - 1; }"
+    )
+    total.fill("12,50")
+    wrong = form.locator("[data-field=total] .wrong").first
+    wrong.wait_for()
+    bench.page.wait_for_timeout(100)
+    assert edges(wrong)[3] <= edges(form.locator(".form-foot"))[1]
+
+
+def test_the_tab_that_is_shown_is_in_sight_and_the_others_have_a_cue(window: Any) -> None:
+    bench = window("#/t/sales/lint", **PHONE)
+    bench.page.locator(".tab.current").wait_for()
+    bench.until(
+        "document.querySelector('.tab.current').getBoundingClientRect().right <= innerWidth - 20"
+    )
+    assert "gradient" in bench.page.evaluate(
+        "getComputedStyle(document.querySelector('.tabs')).maskImage"
+    )
+
+
+# In a wide window
+
+
+def test_a_column_grows_while_few_items_are_known(window: Any, store: Store) -> None:
+    long = "Lapsang souchong, smoked over pinewood"
+    for line in range(
+        3, 100
+    ):  # more than a page, of which the filter leaves its first and its last item
+        product, quantity = {3: ("tea", 9), 99: (long, 9)}.get(line, ("x" * 20_000, 1))
+        store.put(Line(number=1, line=line, product=product, quantity=quantity))
+    wanted = "%5B%5B%22quantity%22%2C%22%3E%22%2C%22%7B%5C%22N%5C%22%3A%5C%225%5C%22%7D%22%5D%5D"
+    bench = window(f"#/t/sales/items?pk=%5B%22S%3AORDER%2300001%22%5D&filter={wanted}")
+    product = bench.page.locator(".row.item .value", has_text=long)
+    product.wait_for()
+    assert " requests" in bench.page.locator(".status").inner_text()
+    assert product.evaluate("each => each.scrollWidth <= each.clientWidth")
+
+
+def test_the_chosen_access_pattern_is_not_cut(window: Any) -> None:
+    bench = window("#/t/sales/items?pattern=Order.by_customer")
+    patterns = bench.page.get_by_label("Access pattern")
+    patterns.wait_for()
+    needed = patterns.evaluate(
+        """(each) => {
+            const copy = each.cloneNode(true);
+            Object.assign(copy.style, { maxWidth: "none", width: "auto", position: "absolute" });
+            each.parentElement.append(copy);
+            const { width } = copy.getBoundingClientRect();
+            copy.remove();
+            return width;
+        }"""
+    )
+    assert patterns.bounding_box()["width"] >= needed - 1
+    assert bench.page.locator(".query-line").bounding_box()["height"] < 40  # still one line
+
+
+def test_a_save_keeps_the_order_of_the_attributes(window: Any, store: Store) -> None:
+    bench = window()
+    names = "[...document.querySelectorAll('.attribute-name')].map((each) => each.innerText.split(' ')[0])"
+    item(bench, 7)
+    before = bench.page.evaluate(names)
+    press(bench, "Edit")
+    bench.page.get_by_role("form").get_by_label("total", exact=True).fill("99")
+    press(bench, "Save")
+    bench.page.locator(".notice").get_by_text("Saved").wait_for()
+    bench.page.get_by_role("group", name="In the same item collection").wait_for()
+    assert bench.page.evaluate(names) == before
+    assert before[:4] == ["PK", "SK", "customer", "number"]
+
+
+def test_beside_an_open_item_the_first_values_are_in_sight_and_the_others_can_be_reached(
+    window: Any,
+) -> None:
+    bench = window("#/t/sales/items?index=GSI1&pk=%5B%22S%3ACUSTOMER%23ann%22%5D")
+    bench.wait_for_items(3)
+    bench.rows.first.click()
+    bench.page.locator(".inspector").wait_for()
+    pane = edges(bench.page.locator(".scroller"))
+    head = bench.page.locator(".row.head").first
+    for name in ("customer", "number", "status"):
+        assert edges(head.get_by_text(name, exact=True))[2] <= pane[2]
+    total = head.get_by_text("total", exact=True)
+    bench.page.locator(".scroller").evaluate("each => { each.scrollLeft = 10_000 }")
+    assert edges(total)[2] <= pane[2]
+
+
+# Conflicts, costs, and what stands beside an item
+
+
+def test_a_second_conflict_compares_with_what_the_first_one_showed(
+    window: Any, store: Store
+) -> None:
+    bench = window()
+    item(bench, 7)
+    press(bench, "Edit")
+    form = bench.page.get_by_role("form", name="Edit Order")
+    form.get_by_label("total", exact=True).fill("170")
+    store.update(store.get(Order, number=7), Order.total.set(Decimal(160)))
+    press(bench, "Save")
+    conflict = bench.page.get_by_role("alertdialog", name="Somebody else changed it")
+    conflict.get_by_text("read as version 1, but is now version 2").wait_for()
+    revision = conflict.locator("tr", has_text="revision").locator("td")
+    revision.first.wait_for()
+    assert revision.all_inner_texts()[:2] == ["1", "2"]
+    store.update(store.get(Order, number=7), Order.total.set(Decimal(180)))
+    press(bench, "Save mine over theirs")
+    conflict.get_by_text("read as version 2, but is now version 3").wait_for()
+    bench.until("document.querySelector('.versions td + td ins')?.innerText === '180'")
+    assert revision.all_inner_texts()[:2] == ["2", "3"]
+    total = conflict.locator("tr", has_text="total").locator("td")
+    assert total.all_inner_texts() == ["160", "180", "170"]
+
+
+def test_the_cost_of_a_deletion_has_each_condition_once(window: Any) -> None:
+    bench = window()
+    item(bench, 7)
+    press(bench, "Delete")
+    press(bench, "Cost")
+    condition = bench.page.get_by_role("dialog").get_by_text("condition:")
+    assert condition.inner_text().count("_v") == 1
+
+
+def test_the_next_line_of_an_order_is_proposed_and_an_order_that_is_there_is_not(
+    window: Any, store: Store
+) -> None:
+    bench = window()
+    item(bench, 7)
+    offered = bench.page.get_by_role("group", name="In the same item collection").get_by_role(
+        "button"
+    )
+    assert offered.all_inner_texts() == ["+ Line"]
+    bench.page.keyboard.press("j")  # its first line
+    bench.until("document.querySelector('.inspector .entity').innerText === 'Line'")
+    bench.until("document.querySelector('.beside-it')")
+    assert offered.all_inner_texts() == ["+ Line"]
+    for number, wanted in ((7, "3"), (9_000, "1")):
+        if number == 9_000:
+            store.put(Order(customer="eve", number=number, placed=START, total=Decimal(1)))
+            bench.open(f"#/t/sales/items?pk=%5B%22S%3AORDER%23{number:05}%22%5D")
+            bench.wait_for_items(1)
+            bench.page.keyboard.press("j")
+        press(bench, "+ Line")
+        form = bench.page.get_by_role("form", name="New Line")
+        assert form.get_by_label("line", exact=True).input_value() == wanted
+        focus_is(bench, "product")
+        bench.page.get_by_role("button", name="Close the item").click()
+
+
+def test_the_order_of_lines_without_one_is_offered(window: Any, store: Store) -> None:
+    store.delete(Order, number=7)
+    bench = window("#/t/sales/items?pk=%5B%22S%3AORDER%2300007%22%5D")
+    bench.wait_for_items(2)
+    bench.page.keyboard.press("j")
+    press(bench, "+ Order")
+    form = bench.page.get_by_role("form", name="New Order")
+    assert form.get_by_label("number", exact=True).input_value() == "7"

@@ -319,9 +319,9 @@ def test_an_order_is_added_with_its_lines(window, store):
         press(bench, "+ Line")
         added = form(bench, "New Line")
         assert added.get_by_label("number", exact=True).input_value() == "900"
-        assert page.evaluate("document.activeElement.ariaLabel") == "line"
-        page.keyboard.type(str(line))
-        added.get_by_label("product", exact=True).fill(product)
+        assert added.get_by_label("line", exact=True).input_value() == str(line)  # the next one
+        assert page.evaluate("document.activeElement.ariaLabel") == "product"
+        page.keyboard.type(product)
         added.get_by_label("quantity", exact=True).fill("1")
         press(bench, "Create")
         page.locator(".inspector .attribute").get_by_text(product, exact=True).wait_for()

@@ -166,6 +166,16 @@ def test_a_deletion_releases_unique_values_and_is_reverted(database, store):
     assert stored(database, Ticket(number=1)) is None
 
 
+def test_an_item_that_a_later_version_wrote_is_not_deleted(database, store):
+    seen = stored(database, store.put(Ticket(number=1)))
+    later = {**seen, "_v": {"N": "2"}}
+    database.execute("PutItem", {"TableName": "shop", "Item": later})
+    with pytest.raises(isotone.errors.NewerVersion):
+        delete_item(store, shop, later)
+    assert stored(database, Ticket(number=1)) == later
+    database.execute("PutItem", {"TableName": "shop", "Item": seen})
+
+
 def test_an_invalid_value_does_not_come_back(database, store):
     seen = stored(database, store.put(Ticket(number=1)))
     invalid = {**seen, "state": {"S": "OPNE"}}

@@ -14,7 +14,7 @@ import { ColumnsDialog } from "./columns_dialog";
 import { Handle } from "./handle";
 import { entityHue } from "./hues";
 import { KeyText } from "./key_text";
-import { ITEM, STACKED, TOUCHED, type Row } from "./rows";
+import { inOneLine, ITEM, STACKED, TOUCHED, type Row } from "./rows";
 import { next as nextSorting, sortedSlot, type Sorting } from "./sorting";
 import { CollectionWindow, type Entry, type Slot, type Totals } from "./window";
 
@@ -295,6 +295,7 @@ export function CollectionView(props: Props) {
                 view={view}
                 data={data}
                 stacked={stacked}
+                room={shown.width - (onCheck ? TICK : 12)}
                 selected={row.entry.id === selected}
                 checked={checked?.has(row.entry.id) ?? false}
                 onCheck={onCheck && check}
@@ -422,6 +423,8 @@ interface ItemRowProps {
   view: View;
   data: CollectionWindow;
   stacked: boolean;
+  /** The width for the first values below a key. */
+  room: number;
   selected: boolean;
   leftOut: boolean;
   leftOutOf: string;
@@ -433,7 +436,7 @@ interface ItemRowProps {
   onOpen: (entry: Entry) => void;
 }
 
-function ItemRow({ row, top, view, data, stacked, selected, leftOut, leftOutOf, checked, onCheck, onCheckTo, onSelect, onOpen }: ItemRowProps) {
+function ItemRow({ row, top, view, data, stacked, room, selected, leftOut, leftOutOf, checked, onCheck, onCheckTo, onSelect, onOpen }: ItemRowProps) {
   const { entry } = row;
   const { item } = entry;
   const keys = keysOf(view);
@@ -486,7 +489,7 @@ function ItemRow({ row, top, view, data, stacked, selected, leftOut, leftOutOf, 
               <KeyText key={each.name} table={table} value={item[each.name]} segments={entry.keys[each.name]} />
             ))}
       </div>
-      {stacked && <FirstValues entry={entry} data={data} view={view} />}
+      {stacked && <FirstValues entry={entry} data={data} view={view} room={room} />}
       <div class="attributes">
         {!stacked && data.columns.of(entry.entity).map((each) => {
           const value = own(item, each.name);
@@ -519,21 +522,21 @@ export function Value({ value }: { value: Item[string] }) {
   );
 }
 
-const FIRST = 5; // values that a narrow pane shows below the key
-
 /** The first values of an item, in the order of its columns, without those that its key has already. */
-function FirstValues({ entry, data, view }: { entry: Entry; data: CollectionWindow; view: View }) {
+function FirstValues({ entry, data, view, room }: { entry: Entry; data: CollectionWindow; view: View; room: number }) {
   const keys = keysOf(view);
   const segments = [...keys.partition, ...keys.sort].flatMap((each) => own(entry.keys, each.name) ?? []);
   const seen = new Set(segments.map(([, component]) => component));
   const columns = data.columns.of(entry.entity).filter((each) => own(entry.item, each.name) !== undefined && !seen.has(each.name));
+  const shown = inOneLine(columns, entry.item, room);
   return (
     <div class="first-values">
-      {columns.slice(0, FIRST).map((each) => (
+      {shown.map((each) => (
         <span key={each.name}>
           <small>{each.name}</small> <Value value={entry.item[each.name]!} />
         </span>
       ))}
+      {columns.length > shown.length && <small>+{columns.length - shown.length}</small>}
     </div>
   );
 }

@@ -66,6 +66,21 @@ function widthOf(texts: string[], least: number, most: number): number {
   return Math.round(Math.min(most, Math.max(least, longest * CHARACTER + 30)));
 }
 
+const SMALL = 6.7; // a character of a narrow pane's values
+
+/** The columns whose names and values have room in a line: one that is too wide is passed over for those behind it. */
+export function inOneLine(columns: Column[], item: Entry["item"], room: number): Column[] {
+  let left = room - 30; // for how many there are besides
+  const found = columns.filter(({ name }) => {
+    const text = shortText(item[name]!, 48);
+    const width = (name.length + 1 + (shortMoment(text) ?? text).length) * SMALL + 12;
+    if (width > left) return false;
+    left -= width;
+    return true;
+  });
+  return found.length ? found : columns.slice(0, 1);
+}
+
 /** Whether a value only repeats the name of the item's entity, which stands above its columns. */
 function isTag(value: Entry["item"][string], entity: string | null): boolean {
   return entity !== null && value["S"] === entity;
@@ -77,9 +92,12 @@ export interface Column {
   width: number;
 }
 
+const FEW = 60; // items of an entity from which its columns keep their widths: a filter may leave less on its first pages
+
 /** The columns of each entity. A column keeps its place and width once it is there, so nothing jumps, unless the user
  * arranges them. */
 export class Columns {
+  private seen = new Map<string | null, number>();
   private learned = new Map<string | null, Map<string, number>>(); // the widths that the values need
   private arranged = new Map<string | null, Column[]>();
   itemHeight = ITEM;
@@ -162,11 +180,11 @@ export class Columns {
     this.sort = widthOf(sort, 170, 340);
   }
 
-  /** Makes the columns that a page adds, each as wide as the widest of its values on that page. */
+  /** Makes the columns that a page adds, each as wide as the widest of its values on that page; after a few items they grow. */
   learn(entries: Entry[]): void {
     const added = new Map<string | null, Map<string, number>>();
     for (const { entity, item } of entries) {
-      const known = this.learned.get(entity);
+      const known = (this.seen.get(entity) ?? 0) < FEW ? null : this.learned.get(entity);
       let widths = added.get(entity);
       if (!widths) added.set(entity, (widths = new Map()));
       for (const [name, value] of Object.entries(item)) {
@@ -176,13 +194,15 @@ export class Columns {
         widths.set(name, length);
       }
     }
+    for (const { entity } of entries) this.seen.set(entity, (this.seen.get(entity) ?? 0) + 1);
     for (const [entity, widths] of added) for (const [name, length] of widths) this.add(entity, name, length);
   }
 
   private add(entity: string | null, name: string, characters: number): void {
     let columns = this.learned.get(entity);
     if (!columns) this.learned.set(entity, (columns = new Map()));
-    columns.set(name, Math.round(Math.min(WIDEST, Math.max(NARROWEST, characters * CHARACTER + 28))));
+    const width = Math.round(Math.min(WIDEST, Math.max(NARROWEST, characters * CHARACTER + 28)));
+    columns.set(name, Math.max(width, columns.get(name) ?? 0));
     this.arranged.delete(entity);
   }
 }

@@ -11,13 +11,13 @@ interface Props {
   table: TableInfo;
   entity: Entity;
   refusal: Refusal;
-  /** The form as the edit began. */
+  /** The form of the item over which the edit was to be saved. */
   began: Form | null;
   /** What was to be saved. */
   mine: Values;
   saving: boolean;
-  /** Saves what was typed over the item as it is now. */
-  onMine: (now: Item) => void;
+  /** Saves what was typed over the item as it is now, with its form. */
+  onMine: (now: Item, theirs: Form) => void;
   /** Drops what was typed. */
   onTheirs: (now: Item | null) => void;
 }
@@ -74,7 +74,7 @@ export function Conflict({ table, entity, refusal, began, mine, saving, onMine, 
           {now ? "Drop mine" : "Close"}
         </button>
         {now && (
-          <button class={both.length ? "danger" : "primary"} disabled={saving || !theirs} onClick={() => onMine(now)}>
+          <button class={both.length ? "danger" : "primary"} disabled={saving || !theirs} onClick={() => theirs && onMine(now, theirs)}>
             {both.length ? "Save mine over theirs" : "Save mine, too"}
           </button>
         )}

@@ -1,6 +1,6 @@
 /** The calls that edit items through their entities (`isotone/workbench/editing.py`), with their types. */
 
-import { call, type Entity, type Item, type Pattern, type TableInfo, type Typed } from "../api";
+import { call, type Entity, type Item, type TableInfo, type Typed } from "../api";
 import { models } from "../session";
 import { own } from "../values";
 import type { Sent } from "./changes";
@@ -82,24 +82,6 @@ export function recognizedBy(table: string, item: Item): string | null {
 /** The fields that people give: all, or those that may be changed of an entity that is there. */
 export function givenFields(entity: Entity, isNew: boolean): Entity["fields"] {
   return entity.fields.filter((each) => each.set_by === null && (isNew || each.fixed === null));
-}
-
-/** The kinds whose items stand in the same item collection as those of an entity, and the values that these give them. */
-export function besideIt(table: TableInfo, entity: Entity, values: Values): { kind: Entity; values: Values }[] {
-  const own = entity.patterns.find((each) => each.index === null);
-  return entitiesOf(table.name).flatMap((kind) => {
-    const theirs = kind.patterns.find((each) => each.index === null);
-    if (!own || !theirs || partitionOf(table, theirs) !== partitionOf(table, own)) return [];
-    // Of a kind whose sort key has no component, there is one item in a collection.
-    if (kind.name === entity.name && !own.order.length) return [];
-    return [{ kind, values: Object.fromEntries(theirs.group.map((each, place) => [each.name, values[own.group[place]!.name] ?? null])) }];
-  });
-}
-
-/** The form of the partition key, whatever its components are called. */
-function partitionOf(table: TableInfo, pattern: Pattern): string {
-  const parts = table.keys.partition.flatMap((each) => own(pattern.form, each.name) ?? []);
-  return JSON.stringify([pattern.group.length, parts.map(([text, component]) => (component === null ? text : null))]);
 }
 
 export function readForm(table: TableInfo, item: Item, signal?: AbortSignal): Promise<Form> {

@@ -29,19 +29,22 @@ interface Props {
 export function EntityEditor({ table, entity, item, form, given, aimed, onSaved, onTheirs, onRaw, onCancel }: Props) {
   const [saving, setSaving] = useState(false);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [began, setBegan] = useState(form); // after a conflict, what somebody else had made of it
   const [mine, setMine] = useState<Values>({});
   const [error, setError] = useState<CallError | null>(null);
   const [costing, setCosting] = useState<Sent | null>(null);
 
-  const send = async (values: Values, over: Item | null) => {
+  const send = async (values: Values, over: Item | null, before = form) => {
     setSaving(true);
     setError(null);
     try {
       onSaved(over, await save(table, entity.name, values, over));
       setRefusal(null);
     } catch (failure) {
-      if (failure instanceof Refused) setRefusal(failure.refusal);
-      else setError(failure as CallError);
+      if (failure instanceof Refused) {
+        setBegan(before);
+        setRefusal(failure.refusal);
+      } else setError(failure as CallError);
     } finally {
       setSaving(false);
     }
@@ -54,7 +57,7 @@ export function EntityEditor({ table, entity, item, form, given, aimed, onSaved,
     <>
       {error && <Failure error={error} />}
       {refusal && isChanged && (
-        <Conflict table={table} entity={entity} refusal={refusal} began={form} mine={mine} saving={saving} onMine={(now) => void send(mine, now)} onTheirs={onTheirs} />
+        <Conflict table={table} entity={entity} refusal={refusal} began={began} mine={mine} saving={saving} onMine={(now, theirs) => void send(mine, now, theirs)} onTheirs={onTheirs} />
       )}
       {refusal && !isChanged && !Object.keys(refusal.fields).length && (
         <div class="failure refusal" role="alert">

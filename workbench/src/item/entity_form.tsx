@@ -108,6 +108,11 @@ export function EntityForm({ table, entity, item, form, given, aimed, saving, is
     const first = fields.find((each) => each.attribute === aimed?.attribute) ?? fields.find(isOpen) ?? fields[0];
     if (first) rows.current?.querySelector<HTMLElement>(`[data-field="${CSS.escape(first.name)}"] :is(input, select, textarea)`)?.focus();
   }, [aimed]);
+  // What is wrong is said below the field, which the foot of the form may cover.
+  useEffect(() => {
+    const row = document.activeElement?.closest("[data-field]");
+    if (wrong.some((each) => each.name === row?.getAttribute("data-field"))) row!.scrollIntoView({ block: "nearest" });
+  }, [wrong.map((each) => each.name).join()]);
   const submit = useRef(() => undefined as void);
   submit.current = () => {
     setTried(true);

@@ -4,7 +4,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import type { CallError, Item, Segment, TableInfo } from "../api";
+import type { CallError, Entity, Item, Segment, TableInfo } from "../api";
 import { entityHue } from "../collection/hues";
 import { KeyText } from "../collection/key_text";
 import type { Entry } from "../collection/window";
@@ -16,8 +16,9 @@ import { href } from "../router";
 import { useShortcuts } from "../shortcuts";
 import { Failure, notify } from "../shell/messages";
 import { own, typed, TYPES, typeOf } from "../values";
+import { besideIt, missing, withNextNumber, type BesideIt } from "./beside_it";
 import { isKeyChanged, make, requestOf, undoOf, type Change, type Sent } from "./changes";
-import { besideIt, entitiesOf, entityOf, givenFields, readForm, Refused, remove, repair, requestToRemove, undo, type Form, type Values } from "./edit_calls";
+import { entitiesOf, entityOf, givenFields, readForm, Refused, remove, repair, requestToRemove, undo, type Form, type Values } from "./edit_calls";
 import { EntityEditor } from "./entity_editor";
 import { Findings } from "./findings";
 import { ItemForm } from "./item_form";
@@ -89,7 +90,21 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
   // What was just written is not recognized yet; its form has the parts of its keys.
   const segments = (name: string): Segment[] | undefined =>
     own(entry?.keys ?? {}, name) ?? shown?.keys.map((each) => own(each.parts, name)).find(Boolean)?.map(([text, component]) => [text, component, null]);
-  const beside = shown && entity ? besideIt(table, entity, shown.values) : [];
+  const [beside, setBeside] = useState<{ of: Form; kinds: BesideIt[] } | null>(null);
+  const besideShown = beside && beside.of === shown ? beside.kinds : [];
+  useEffect(() => {
+    if (!shown || !entity || !item || !writable || !onNew) return;
+    const cancel = new AbortController();
+    const all = besideIt(table, entity, shown.values);
+    missing(table, all, item, cancel.signal).then(
+      (kinds) => setBeside({ of: shown, kinds }),
+      () => cancel.signal.aborted || setBeside({ of: shown, kinds: all }), // what is there already is then refused
+    );
+    return () => cancel.abort();
+  }, [shown]);
+  const createBeside = (each: BesideIt) => {
+    withNextNumber(table, each, item!).then((values) => onNew?.(each.kind.name, values), (failure: Error) => notify(failure.message, { failed: true }));
+  };
 
   const send = async (change: Change, done: string, undone = false) => {
     setSaving(true);
@@ -339,7 +354,7 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
                 <ul>{entry.findings.map((each) => <li key={each}>{each}</li>)}</ul>
               </section>
             )}
-            {[...keys, ...Object.keys(entry.item).filter((name) => !keys.includes(name))].map((name) => (
+            {inOrder(entry.item, keys, entity).map((name) => (
               <div class={`attribute${keys.includes(name) ? " of-key" : ""}`} key={name}>
                 <div class="attribute-name">
                   {name} <small>{entry.item[name] ? TYPES[typeOf(entry.item[name])] : ""}</small>
@@ -351,11 +366,11 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
                 )}
               </div>
             ))}
-            {beside.length > 0 && writable && onNew && (
+            {besideShown.length > 0 && writable && onNew && (
               <div class="beside-it" role="group" aria-label="In the same item collection">
                 <span class="quiet">In the same item collection:</span>
-                {beside.map((each) => (
-                  <button key={each.kind.name} onClick={() => onNew(each.kind.name, each.values)}>
+                {besideShown.map((each) => (
+                  <button key={each.kind.name} onClick={() => createBeside(each)}>
                     + {each.kind.name}
                   </button>
                 ))}
@@ -373,6 +388,13 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
       {costing && <ExplainDialog given={costing} onClose={() => setCosting(null)} />}
     </aside>
   );
+}
+
+/** The attributes as they are listed: keys, the fields of the entity, the rest. Items that were written have another order. */
+function inOrder(item: Item, keys: string[], entity: Entity | null): string[] {
+  const first = [...keys, ...(entity?.fields.map((each) => each.attribute).filter((name) => Object.hasOwn(item, name)) ?? [])];
+  const rest = Object.keys(item).filter((name) => !first.includes(name));
+  return [...new Set([...first, ...(entity ? rest.sort() : rest)])];
 }
 
 /** What raw editing bypasses, before anything is typed. */

@@ -66,6 +66,10 @@ export function App() {
   }, [name, path[2], version]);
 
   useEffect(() => {
+    document.querySelector(".tab.current")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [name, path[2]]);
+
+  useEffect(() => {
     document.title = name ? `${name} · Isotone` : (top?.title ?? "Isotone workbench");
   }, [name, top]);
 

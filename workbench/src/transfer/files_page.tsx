@@ -31,7 +31,7 @@ export function FilesPage({ table }: { table: TableInfo }) {
       <section>
         <h2>Export</h2>
         <p class="quiet">
-          All {plural(table.items, "item")}, about {size(table.bytes)}, are read once, for {plural(units, "unit")}; the browser then saves the file.
+          All {plural(table.items, "item")}, about {size(table.bytes)}, are read once, strongly consistent, for {plural(units, "unit")}; the browser then saves the file.
           Up to 256 MB; <code>isotone export</code> writes larger ones.
         </p>
         <form class="query-line" onSubmit={(event) => { event.preventDefault(); void exporting.run((watch, signal) => download(table.name, ending, watch, signal)); }}>

@@ -53,6 +53,9 @@ export function SaveDialog({ table, rows, onClose }: { table: TableInfo; rows: S
         disabled={exporting.isRunning}
         onChoose={(ending) => void saveTable(ending)}
       />
+      <p class="quiet">
+        A name such as <code>total:N</code> in the first line of CSV says that its values are numbers, as the cells do not: an import reads the types back.
+      </p>
       {error && <Failure error={error} />}
       <TransferView running={exporting} />
       <div class="actions">

@@ -17,7 +17,7 @@ from isotone.expressions import nodes
 from isotone.model.declaring.changes import Change
 from isotone.model.declaring.conditions import Condition
 from isotone.model.declaring.entity_key import EntityKey
-from isotone.model.expression_trees import conjunction, unchanged
+from isotone.model.expression_trees import unchanged
 from isotone.model.writing import uniqueness
 from isotone.model.writing.item_rewrite import ChangeItem, Rewrite
 from isotone.model.writing.moves import Move
@@ -28,7 +28,7 @@ from isotone.model.writing.write import (
     action,
     described,
     entity_of,
-    is_known,
+    is_older,
     key_in,
     values_held,
 )
@@ -138,13 +138,14 @@ class DeleteSeen(_AsSeen, Delete[Any]):
         self._see(schema, item)
 
     def prepare(self) -> None:
+        is_older(self.schema, self._seen)  # raises for one that a later version wrote
         entity: Entity = self.schema.from_invalid_item(self._seen)
         entity.before_delete()
 
     def plan(self, now: float) -> PlannedWrite:
         schema = self.schema
         self._now = now
-        condition = conjunction([is_known(schema, None), self._as_seen(self._seen)])
+        condition = self._as_seen(self._seen)  # also of the version that wrote it
         before = values_held(schema, self._seen, now)
         markers = uniqueness.changes(schema, self.key, before, None, now)
         delete = action("Delete", schema, self._changed, condition, Key=self.key)
