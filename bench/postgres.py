@@ -2,8 +2,9 @@
 
     python -m bench postgres [--rounds N]
 
-The floor is what psycopg does with the same rows, one statement after the other from one connection. PostgreSQL listens on a
-Unix socket, on the disk of the repository, with its usual settings. The load generator shares the cores with all of them.
+The floor is what psycopg does with the same rows, one statement after the other from one connection. A server
+on a durable file makes the same requests, to show what the move costs. PostgreSQL listens on a Unix socket, on the disk of the
+repository, with its usual settings. The load generator shares the cores with all of them.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ TARGETS: Final = (
 )
 _WRITES: Final = 1000  # a second, of the other server
 _SMALL: Final = 10_000
+_READ: Final = 500  # rows of each table
 
 
 def run(effort: Effort) -> list[Row]:
@@ -81,13 +83,11 @@ def _served(postgres: PostgresServer, effort: Effort) -> Iterator[Row]:
         over_http.fill(one)
         one.ask("CreateTable", requests.INDEXED_SCHEMA)
         floor = stack.enter_context(_Floor(postgres))
-        puts = [
-            requests.raw(
-                "PutItem", {**requests.put(number), "TableName": requests.INDEXED}, one.port
-            )
-            for number in range(requests.ROWS)
-        ]
-        gets, queries = (_raw(made(one), one) for made in (over_http.gets, over_http.queries))
+        puts, gets, queries = _requests(one)
+        on_file = stack.enter_context(peers.started(peers.ISOTONE_FILE))
+        over_http.fill(on_file)
+        on_file.ask("CreateTable", requests.INDEXED_SCHEMA)
+        to_file = _requests(on_file)
         for _ in range(effort.rounds):
             note(GET, SERVED, load.run(one.port, gets, effort.seconds, 32).per_second)
             note(GET, FLOOR, _rate(floor.get, effort.seconds))
@@ -96,12 +96,29 @@ def _served(postgres: PostgresServer, effort: Effort) -> Iterator[Row]:
             note(PUT, SERVED, load.run(one.port, puts, effort.seconds, 64).per_second)
             note(PUT, FLOOR, _rate(floor.put, effort.seconds))
             note(SHARE, TWO, _share(one, other, puts, effort.seconds))
+            for measure, sent, connections in zip(
+                (PUT, GET, QUERY), to_file, (64, 32, 32), strict=True
+            ):
+                rate = load.run(on_file.port, sent, effort.seconds, connections).per_second
+                note(measure, peers.ISOTONE_FILE.name, rate)
             note(BESIDE, "alone", load.run(one.port, gets, effort.seconds, 1).p99_us)
             with _writing(other):
                 note(BESIDE, "beside", load.run(one.port, gets, effort.seconds, 1).p99_us)
     units = {SHARE: "", BESIDE: "µs"}
     for (measure, subject), found in samples.items():
         yield Row(measure, subject, units.get(measure, "/s"), found)
+
+
+def _requests(running: Running) -> tuple[list[bytes], list[bytes], list[bytes]]:
+    """The puts, gets and queries of a server."""
+    puts = [
+        requests.raw(
+            "PutItem", {**requests.put(number), "TableName": requests.INDEXED}, running.port
+        )
+        for number in range(requests.ROWS)
+    ]
+    gets, queries = (_raw(made(running), running) for made in (over_http.gets, over_http.queries))
+    return puts, gets, queries
 
 
 def _raw(asked: Iterator[tuple[str, dict[str, Any]]], running: Running) -> list[bytes]:
@@ -213,25 +230,33 @@ def _imported(postgres: PostgresServer, effort: Effort) -> Iterator[Row]:
         _add(target, requests.TABLE, iter(pages))
         yield Row(IMPORT, "add_frozen", "/s", [effort.items / (time.perf_counter() - began)])
         yield Row(IMPORT, "COPY", "/s", [effort.items / _copied(postgres, pages)])
-        for name, size, subject in (
-            ("Small", _SMALL, SMALL),
-            (requests.TABLE, effort.items, LARGE),
-        ):
-            numbers = itertools.cycle(range(0, size, 97))
-
-            def get(name: str = name, numbers: Any = numbers) -> object:
-                key = requests.key(next(numbers))
-                return target.execute("GetItem", {"TableName": name, "Key": key})
-
-            def put(name: str = name, numbers: Any = numbers) -> object:
-                item = requests.item(next(numbers), 1)
-                return target.execute("PutItem", {"TableName": name, "Item": item})
-
-            calls = effort.calls // 3
-            rounds = range(effort.rounds)
-            yield Row(GET_LARGE, subject, "µs", [timed(get, calls) for _ in rounds])
-            yield Row(PUT_LARGE, subject, "µs", [timed(put, calls) for _ in rounds])
+        yield from _grown(target, effort)
     yield Row(OPENED, LARGE, "ms", [_first_item(address) for _ in range(effort.rounds)])
+
+
+def _grown(target: isotone.Database, effort: Effort) -> list[Row]:
+    """Gets and puts of as many rows of a small table and of a large one, the tables in turn."""
+    samples: dict[tuple[str, str], list[float]] = {}
+    tables = {SMALL: ("Small", _SMALL), LARGE: (requests.TABLE, effort.items)}
+    places = {
+        subject: itertools.cycle(range(0, size, size // _READ))
+        for subject, (_, size) in tables.items()
+    }
+    for _, (subject, (name, _)) in itertools.product(range(effort.rounds), tables.items()):
+        numbers = places[subject]
+
+        def get(name: str = name, numbers: Iterator[int] = numbers) -> object:
+            key = requests.key(next(numbers))
+            return target.execute("GetItem", {"TableName": name, "Key": key})
+
+        def put(name: str = name, numbers: Iterator[int] = numbers) -> object:
+            item = requests.item(next(numbers), 1)
+            return target.execute("PutItem", {"TableName": name, "Item": item})
+
+        for measure, call in ((GET_LARGE, get), (PUT_LARGE, put)):
+            taken = timed(call, effort.calls // 3)
+            samples.setdefault((measure, subject), []).append(taken)
+    return [Row(measure, subject, "µs", taken) for (measure, subject), taken in samples.items()]
 
 
 def _fill(database: isotone.Database, table: str, count: int) -> None:

@@ -9,7 +9,9 @@ from contextlib import ExitStack, closing
 from typing import Any
 
 import pytest
+from tests.crash.server_storm import Caller
 from tests.postgres_server import PostgresServer, needs_postgres
+from tests.sdks.server_process import start_server
 
 import isotone
 from isotone.errors import ResourceNotFoundException, UsageError
@@ -175,6 +177,22 @@ def test_eventually_consistent_reads_are_as_stale_as_the_replica(
             assert asked(database) == before
     replica.execute("SELECT pg_wal_replay_resume()")
     until(lambda: read(database) == 2)
+
+
+@needs_postgres
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_servers_read_from_it(
+    database: isotone.Database, replica: PostgresServer, workers: str
+) -> None:
+    address = str(getattr(database.engine.store, "address", ""))
+    with start_server(address, "--workers", workers) as server, Caller(server.url) as call:
+        pause(replica)
+        item = {**KEY, "version": {"N": "2"}}
+        call("PutItem", TableName=TABLE, Item=item)
+        read_ = {"TableName": TABLE, "Key": KEY}
+        assert call("GetItem", **read_, ConsistentRead=True)["Item"] == item
+        assert call("GetItem", **read_)["Item"] == {**KEY, "version": {"N": "1"}}
+        assert call("Scan", TableName=TABLE)["Items"] == [{**KEY, "version": {"N": "1"}}]
 
 
 @needs_postgres

@@ -60,7 +60,7 @@ class ReplicaReads(Api):
         """The same as `Api.send`."""
         if in_group or not _is_eventual(operation, body, decode):
             return super().send(operation, body, in_group)
-        return _raised(self._answers(1, lambda api, _: api.send_reads([(operation, body)])))
+        return self._answer_of(lambda api: api.send(operation, body))
 
     def execute(
         self, operation: str, request: Mapping[str, Any], *, json_items: bool = False
@@ -69,13 +69,7 @@ class ReplicaReads(Api):
         if not _is_eventual(operation, request, convert):
             return super().execute(operation, request, json_items=json_items)
 
-        def read(api: Api, _: Sequence[int]) -> list[dict[str, Any] | Exception]:
-            try:
-                return [api.execute(operation, request, json_items=json_items)]
-            except IsotoneError as error:
-                return [error]
-
-        return _raised(self._answers(1, read))
+        return self._answer_of(lambda api: api.execute(operation, request, json_items=json_items))
 
     def send_reads(self, requests: Sequence[tuple[str, bytes]]) -> list[Answered]:
         """The same as `Api.send_reads`."""
@@ -99,6 +93,23 @@ class ReplicaReads(Api):
             self._replica.close()
         self._rests_until = float("inf")
         super().close()
+
+    def _answer_of(self, call: Callable[[Api], T]) -> T:
+        """The answer of one request; raises what it raises."""
+
+        def read(api: Api, _: Sequence[int]) -> list[T | Exception]:
+            try:
+                return [call(api)]
+            except IsotoneError as error:
+                return [error]
+
+        (answer,) = self._answers(1, read)
+        try:
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+        finally:
+            del answer  # breaks the reference cycle through the traceback
 
     def _answers(self, count: int, read: _Read[T]) -> list[T | Exception]:
         """The answers of so many requests: the replica's, and the primary's where that has none."""
@@ -198,11 +209,3 @@ def _revision(engine: Engine) -> bytes:
     stores: list[Any] = [engine.store, *(reader.store for reader in engine.readers.opened)]
     found: bytes = max(store.revision for store in stores)
     return found
-
-
-def _raised(answers: Sequence[T | Exception]) -> T:
-    """The only answer; raises it if it is an exception."""
-    (answer,) = answers
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
