@@ -54,7 +54,7 @@ FLOOR = {
 ALLOWED = {
     "authority": set(),
     "errors": set(),
-    "error_text": {"errors"},
+    "error_text": {"errors", "postgres_address"},
     "limits": set(),
     "clock": set(),
     "crc": set(),

@@ -48,6 +48,13 @@ def test_nothing_else_is_refused() -> None:
     )
 
 
+def test_an_address_is_no_file() -> None:
+    for needs_folder in (True, False):
+        output = OutputPath("--state", "postgresql://ann@db/app", needs_folder=needs_folder)
+        with pytest.raises(UsageError, match="is an address, not a file"):
+            check_outputs(output)
+
+
 @pytest.mark.parametrize("ending", ["", *LOGS])
 def test_a_database_without_a_header_is_known_by_its_log(ending: str) -> None:
     """The header is damaged, and the log has what a repair needs."""

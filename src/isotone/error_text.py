@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from isotone.errors import ApiError, IsotoneError
+from isotone.postgres_address import hidden
 
 _ADVICE: Final = {
     "UnrecognizedClientException": " Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, to a key of the "
@@ -15,12 +16,12 @@ _ADVICE: Final = {
 def error_text(error: BaseException, *, unnamed: str = "") -> str:
     """What went wrong, with the notes that were added to the error.
 
-    `unnamed` is the subject of an operating system's error that names no file.
+    Passwords of addresses are left out. `unnamed` is the subject of an operating system's error that names no file.
 
     >>> error_text(FileNotFoundError(2, "No such file or directory", "shop.db"))
     'shop.db: No such file or directory'
     """
-    return "; ".join((_sentence(error, unnamed), *getattr(error, "__notes__", ())))
+    return hidden("; ".join((_sentence(error, unnamed), *getattr(error, "__notes__", ()))))
 
 
 def _sentence(error: BaseException, unnamed: str) -> str:

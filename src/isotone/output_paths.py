@@ -238,6 +238,8 @@ def _is_writable(output: OutputPath) -> bool:
 
 def _check_name(output: OutputPath) -> None:
     path = Path(output.path)
+    if "://" in os.fsdecode(output.path):
+        raise _refused(output, path, "is an address, not a file")
     if not path.name or os.fspath(output.path).endswith(_FOLDER_ENDINGS):
         raise _refused(output, path, "is a folder, not a regular file")
 

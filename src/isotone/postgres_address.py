@@ -4,7 +4,8 @@
 
 `read_replica=host[:port]` names a server that may answer eventually consistent reads; it has an address of its own.
 Everything else goes to libpq as it is, so its environment variables, password files and service files work. What
-the address does not set gets a default that notices a lost server within seconds. No message shows a password.
+the address does not set gets a default that notices a lost server within seconds. No message shows a password: `hidden`
+takes it out of any text that may quote an address, also where the address is none, or stands in place of a file.
 
 >>> address_of("postgresql://ann:secret@db.internal/app?schema=shop").shown
 'postgresql://ann@db.internal/app?schema=shop'
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import re
 from typing import Final, NamedTuple, TypeGuard
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, unquote, urlencode
 
 from isotone.errors import UsageError
 
@@ -26,6 +27,9 @@ _HOST: Final = re.compile(
 )
 _PLACES: Final = frozenset(("host", "hostaddr", "port", "target_session_attrs", "connect_timeout"))
 _SECRETS: Final = frozenset(("password", "sslpassword"))
+# a password ends at the last @ before the parameters; it may have characters that an address writes as %2F
+_PASSWORD: Final = re.compile(r"(postgres(?:ql)?:/+[^\s:/?@]*):(?:(?!\?\w+=)\S)*@", re.IGNORECASE)
+_SECRET: Final = re.compile(r"([?&](?:ssl)?password=)[^&\s'\"]*", re.IGNORECASE)
 _DEFAULTS: Final = {
     "application_name": "isotone",
     "connect_timeout": "5",
@@ -57,6 +61,10 @@ def is_postgres(target: object) -> TypeGuard[str]:
 def address_of(text: str) -> PostgresAddress:
     """The parts of an address; raises `UsageError` for a schema that is none of ours."""
     base, _, query = text.partition("?")
+    if _is_unescaped(base, query):
+        raise UsageError(
+            f"{shown(text)!r}: the characters / ? @ of a password are written %2F %3F %40 in an address"
+        )
     try:
         given = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
     except ValueError:
@@ -97,14 +105,25 @@ def _replica(base: str, settings: dict[str, str], hosts: str) -> str:
     return f"{scheme}://{user}{at}{slash}{path}?{urlencode(kept | placed)}"
 
 
+def _is_unescaped(base: str, query: str) -> bool:
+    """Whether a password seems to have a character that ends it: libpq's error would show the rest as a host or a port."""
+    authority, _, path = base.partition("://")[2].partition("/")
+    name = f"{path}?{query}".partition("=")[0]  # of the first parameter, which has no @
+    _, colon, port = authority.rpartition(":")
+    return authority.count("@") > 1 or ("@" in name and bool(colon) and not port.isdigit())
+
+
 def shown(text: str) -> str:
     """An address as messages show it: without its passwords."""
-    base, mark, query = text.partition("?")
-    scheme, slashes, rest = base.partition("://")
-    authority, slash, path = rest.partition("/")
-    user, at, hosts = authority.rpartition("@")
-    kept = [pair for pair in query.split("&") if pair.partition("=")[0] not in _SECRETS]
-    return (
-        f"{scheme}{slashes}{user.partition(':')[0]}{at}{hosts}{slash}{path}"
-        f"{mark if any(kept) else ''}{'&'.join(kept)}"
-    )
+    base, mark, query = _PASSWORD.sub(r"\1@", text).partition("?")
+    kept = [pair for pair in query.split("&") if unquote(pair.partition("=")[0]) not in _SECRETS]
+    return f"{base}{mark if any(kept) else ''}{'&'.join(kept)}"
+
+
+def hidden(text: str) -> str:
+    """A text for people without the passwords of the addresses in it.
+
+    >>> hidden("the target postgresql:/ann:se/cret@db/app does not exist")
+    'the target postgresql:/ann@db/app does not exist'
+    """
+    return _SECRET.sub(r"\1…", _PASSWORD.sub(r"\1@", text))

@@ -83,12 +83,32 @@ def test_only_what_it_has_written_is_replaced_and_only_with_force(
     assert Path("other_shop.py").read_text() == "precious = 1\n"
 
 
+def test_new_and_model_replace_only_their_own_modules(isotone: Run, folder: Path) -> None:
+    assert isotone("create", "shop.db", "Orders", "id").code == 0
+    new = ("new", "begun_shop.py", "--from", "patterns.txt", "--force")
+    model = ("model", "shop.db", "Orders", "--force", "--output")
+    for first, second in (
+        (new, (*model, "begun_shop.py")),
+        ((*model, "other_shop.py"), ("new", "other_shop.py", *new[2:])),
+    ):
+        assert isotone(*first).code == 0
+        before = {path.name: path.read_bytes() for path in folder.glob("*.py")}
+        refused = isotone(*second)
+        assert refused.code in (1, 2)
+        assert "exists, and is nothing that" in refused.err
+        assert {path.name: path.read_bytes() for path in folder.glob("*.py")} == before
+        assert isotone(*first).code == 0
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
         (("shop.py",), "there is no terminal to ask at; give a file of access patterns"),
         (("shop", "--from", "patterns.txt"), "shop is no name of a module"),
         (("my-shop.py", "--from", "patterns.txt"), "my-shop.py is no name of a module"),
+        (("class.py", "--from", "patterns.txt"), "class.py is no name of a module"),
+        (("json.py", "--from", "patterns.txt"), "json.py would hide the module json of Python"),
+        (("isotone.py", "--from", "patterns.txt"), "isotone.py would hide the package isotone"),
         (("shop.py", "--from", "missing.txt"), "missing.txt: No such file or directory"),
         (("shop.py", "--from", "wrong.txt"), "wrong.txt: line 2: there is no entity 'orders'"),
         (("none/shop.py", "--from", "patterns.txt"), "the folder none does not exist"),

@@ -258,6 +258,18 @@ def test_what_must_not_be_written_is_refused(
         assert not Path("new.db").exists(), what  # nothing was done in vain
 
 
+@pytest.mark.parametrize(("command", "dest"), WRITTEN, ids=[" ".join(each) for each in WRITTEN])
+def test_an_address_is_no_output_and_its_password_is_not_shown(
+    isotone: Run, place: Callable[[str], list[str]], command: str, dest: str
+) -> None:
+    before = contents()
+    outcome = isotone(*place(WRITTEN[command, dest].format("postgresql://ann:hunter2@db/app")))
+    assert outcome.code in (1, 2)
+    assert "ann@db/app" in outcome.err
+    assert "hunter2" not in outcome.err + outcome.out
+    assert contents() == before
+
+
 def refused_names(command: str, dest: str) -> Iterator[str]:
     """The names in `NAMES` that an option refuses."""
     for what in NAMES:

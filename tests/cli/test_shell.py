@@ -8,6 +8,7 @@ import json
 import pytest
 
 from isotone.cli.database import connect
+from isotone.cli.program import COMMANDS
 from isotone.cli.shell import Shell, _typed_lines, split_line
 from isotone.errors import UsageError
 
@@ -60,6 +61,15 @@ def test_failures_are_reported_and_the_shell_continues(shell):
     assert "there is no table Nope" in outcome.err
     assert "no such item" in outcome.err
     assert "Orders" in outcome.out
+
+
+def test_no_command_ends_the_shell(shell, tmp_path):
+    (tmp_path / "latin1.json").write_bytes(b"\xff\xfe")
+    lines = [*COMMANDS, f"put Orders @{tmp_path}/none.json", f"put Orders @{tmp_path}/latin1.json"]
+    outcome = shell(*(line for line in lines), "get Orders ann 2026-01-01 --line")
+    assert outcome.code == 1
+    assert "none.json: No such file or directory" in outcome.err
+    assert json.loads(outcome.out.splitlines()[-1])["customer"] == "ann"
 
 
 def test_lines_that_say_nothing(shell):

@@ -167,6 +167,9 @@ def test_writes_are_counted_where_they_are_allowed() -> None:
     metered.execute("PutItem", {"TableName": "tab", "Item": key(100)})
     assert metered.used()["items"] == 1
     assert metered.used()["units"] == 1.0
+    deletion = "DELETE FROM tab WHERE pk = 'a' AND sk = 100"
+    metered.execute("ExecuteStatement", {"Statement": deletion})
+    assert metered.used()["items"] == 2
     puts = [{"PutRequest": {"Item": key(number)}} for number in range(3)]
-    with pytest.raises(OverBudget, match="3 items, and this call may use 2"):
+    with pytest.raises(OverBudget, match="3 items, and this call may use 1"):
         metered.execute("BatchWriteItem", {"RequestItems": {"tab": puts}})

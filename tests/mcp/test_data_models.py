@@ -209,6 +209,19 @@ def test_what_is_odd_about_a_pattern_is_noted(pattern: dict[str, Any], note: str
     assert any(note in each for each in found["notes"]), found["notes"]
 
 
+@pytest.mark.parametrize(
+    ("command", "count"),
+    [
+        (query(OF_CUSTOMER, "--select COUNT", c="ann"), 2),
+        ("aws dynamodb scan --table-name Orders --select COUNT", 3),
+    ],
+)
+def test_a_count_is_an_answer_without_items(command: str, count: int) -> None:
+    (found,) = validate(changed(implementation=command))["patterns"]
+    assert (found["items"], found["first_items"]) == (count, [])
+    assert not any("no sample item" in each for each in found["notes"])
+
+
 def test_lint_looks_at_the_tables() -> None:
     design = copy.deepcopy(DESIGN)
     design["items"]["Orders"] = [item("one", str(number), "OPEN") for number in range(1, 31)]
@@ -262,9 +275,10 @@ def test_what_cannot_be_read_is_said_without_its_content(tmp_path: Path) -> None
     for name, why in (
         ("a.json", "not valid JSON"),
         ("b.json", "not a text in UTF-8"),
-        ("c.txt", "there is no file"),
-        ("d.json", "there is no file"),
-        (".", "there is no file"),
+        ("c.txt", r"there is no \.json file"),
+        ("d.json", r"there is no \.json file"),
+        (".", r"there is no \.json file"),
+        ("a\0.json", "is no path"),
     ):
         with pytest.raises(UsageError, match=why) as refused:
             read_data_model(tmp_path, name)

@@ -15,6 +15,7 @@ from tests.mcp.test_data_models import DESIGN
 
 import isotone
 from isotone.advisor.simulation import Workload
+from isotone.mcp.answers import cut
 from isotone.mcp.arguments import schema_of
 from isotone.mcp.budgets import Budgets
 from isotone.mcp.refusals import ToolRefusal
@@ -247,7 +248,8 @@ def test_statements_and_requests_read(database: isotone.Database) -> None:
     assert len(scanned["items"]) == 61
     assert {each["entity"] for each in scanned["items"]} == {"Customer", "Order", None}
     counted = {"TableName": "shop", "Select": "COUNT"}
-    assert call(tools, "query", action="Scan", request=counted, limit=100)["count"] == 61
+    for limit in (1, 25, 200):  # of the answer's items, and a count has none
+        assert call(tools, "query", action="Scan", request=counted, limit=limit)["count"] == 61
     first = scanned["items"][0]["item"]
     key = {name: first[name] for name in ("PK", "SK")}
     got = call(tools, "query", action="GetItem", request={"TableName": "shop", "Key": key})
@@ -351,8 +353,19 @@ def test_sample_data_is_written_within_the_budget() -> None:
         assert "this call may use 50; ask for fewer" in said
         assert empty.execute("ListTables", {})["TableNames"] == []
         found = call(tools, "seed", items={"Customer": 3}, per={"Order": 2})
-        assert found["written"] == {"Customer": 3, "Order": 6}
+        assert found["sample"] == {"Customer": 3, "Order": 6}
+        assert (found["written"], found["kept"]) == (9, 0)
         assert "has items" in refused(tools, "seed", items={"Customer": 3})
+        again = call(tools, "seed", items={"Customer": 4}, per={"Order": 2}, add=True)
+        assert (again["written"], again["kept"]) == (3, 9)
+
+
+def test_a_sample_of_a_billion_items_is_refused_before_they_are_counted(
+    database: isotone.Database,
+) -> None:
+    tools = tools_of(database, writable=True)
+    for name in ("sample_data", "seed"):
+        assert "ask for fewer" in refused(tools, name, items={"Customer": 1_000_000_000})
 
 
 def test_raw_writes(database: isotone.Database) -> None:
@@ -364,6 +377,28 @@ def test_raw_writes(database: isotone.Database) -> None:
     assert {**key, "n": {"N": "1"}} in items_of(database)
     said = refused(tools, "write", action="DeleteTable", request={"TableName": "shop"})
     assert said.startswith("wrong arguments: Invalid enum value 'DeleteTable'")
+
+
+def test_what_was_cut_when_it_was_shown_is_not_written(database: isotone.Database) -> None:
+    tools = tools_of(database, writable=True)
+    values = {"customer_id": "long", "name": "L" * 5000}
+    shown = call(tools, "save_entity", table="shop", entity="Customer", values=values)["item"]
+    stored = items_of(database)
+    elements = {"L": [{"N": "1"}] * 300}
+    listed = {**{name: shown[name] for name in ("PK", "SK")}, "many": cut(elements)}
+    put = {"TableName": "shop", "Item": shown}
+    text = shown["name"]["S"]
+    for name, arguments in (
+        ("save_entity", {"table": "shop", "item": shown, "values": {"name": "short"}}),
+        ("save_entity", {"table": "shop", "entity": "Customer", "values": {"name": text}}),
+        ("delete_entity", {"table": "shop", "item": shown}),
+        ("write", {"action": "PutItem", "request": put}),
+        ("write", {"action": "PutItem", "request": {**put, "Item": listed}}),
+        ("write", {"statement": f"INSERT INTO shop VALUE {{'PK': 'a', 'SK': '{text}'}}"}),
+        ("write", {"statement": "INSERT INTO shop VALUE ?", "parameters": [{"S": text}]}),
+    ):
+        assert "was cut when it was shown" in refused(tools, name, **arguments)
+    assert items_of(database) == stored
 
 
 WRITES = (
@@ -396,6 +431,17 @@ def test_an_answer_that_meets_its_budget_has_what_was_read(database: isotone.Dat
     assert found["used"]["items"] == 20
     rest = call(tools, "query", action="Scan", request=request, limit=8, after=found["next"])
     assert rest["used"]["items"] == 20
+
+
+def test_a_count_that_meets_its_budget_is_that_of_what_was_read(database: isotone.Database) -> None:
+    tools = tools_of(database, budgets=Budgets(call_items=25))
+    request = {"TableName": "shop", "Select": "COUNT", "Limit": 10}
+    counts, after = [], None
+    while not counts or after is not None:
+        found = call(tools, "query", action="Scan", request=request, after=after)
+        counts.append(found["count"])
+        after = found["next"]
+    assert counts == [25, 25, 11]
 
 
 def test_the_session_ends(database: isotone.Database) -> None:

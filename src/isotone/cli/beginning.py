@@ -6,9 +6,11 @@ import argparse
 import re
 import sys
 from collections.abc import Callable
+from keyword import iskeyword
 from pathlib import Path
 from typing import Final
 
+from isotone.cli.modules import check_hides_nothing
 from isotone.cli.program import Command, naming
 from isotone.errors import UsageError
 from isotone.inference import BegunModule, PatternAnswer, PatternFile, begin, read_patterns
@@ -18,7 +20,9 @@ from isotone.text_table import pluralized
 Ask = Callable[[str], str]
 """Asks a question, and returns the line that is typed."""
 
-_BEGINS: Final = b'"""Table '  # of a module that was written before
+_BEGINS: Final = (
+    b'"""Begun from '  # of a module that was written before; that of isotone model begins otherwise
+)
 _TABLE: Final = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 
 
@@ -58,8 +62,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _check_names(file: str, table: str) -> None:
     path = Path(file)
-    if path.suffix != ".py" or not path.stem.isidentifier():
+    if path.suffix != ".py" or not path.stem.isidentifier() or iskeyword(path.stem):
         raise UsageError(f"{file} is no name of a module; give one such as shop.py")
+    check_hides_nothing(file)
     if not _TABLE.fullmatch(table):
         raise UsageError(
             f"{table!r} is no name of a table, which has 3 to 255 letters, digits, _, - and .; give --table NAME"

@@ -15,6 +15,7 @@ from isotone.cli.definitions import (
     connect_to_tables,
     only_table,
 )
+from isotone.cli.modules import check_hides_nothing
 from isotone.cli.program import Command, naming
 from isotone.cli.progress import add_progress_argument, progress_output
 from isotone.inference import DEFAULT_SAMPLE, Inferred, draft, existing_table
@@ -52,6 +53,8 @@ def _count(text: str) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    if arguments.output is not None:
+        check_hides_nothing(arguments.output)
     target = text_output("--output", arguments.output, *_BEGINS)
     check_outputs(target, inputs={"FILE_OR_URL": opened_file(arguments)})
     check_may_replace(arguments.output, force=arguments.force)

@@ -26,6 +26,16 @@ def import_from_current_directory() -> None:
     sys.path.insert(0, str(Path.cwd()))
 
 
+def check_hides_nothing(file: str) -> None:
+    """Raise `UsageError` for a module to write that programs in its folder would import in place of another one."""
+    name = Path(file).stem
+    if Path(file).suffix == ".py" and name in {"isotone", *sys.stdlib_module_names}:
+        what = "the package isotone" if name == "isotone" else f"the module {name} of Python"
+        raise UsageError(
+            f"{file} would hide {what} from all programs in its folder; give another name"
+        )
+
+
 def load(name: str, hint: str = "") -> ModuleType:
     """Import a module, from the current directory first; raises `UsageError` if it cannot be imported.
 

@@ -327,7 +327,9 @@ def naming(path: str | os.PathLike[str] | None) -> Iterator[None]:
 
 def print_error(sentence: str) -> None:
     """Print an error or a warning on one line of standard error."""
-    line = " ".join(sentence.encode(errors="backslashreplace").decode().splitlines())
+    from isotone.postgres_address import hidden  # only an error pays for this import
+
+    line = " ".join(hidden(sentence).encode(errors="backslashreplace").decode().splitlines())
     shown = line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
     try:
         sys.stderr.write(f"isotone: {shown}\n")

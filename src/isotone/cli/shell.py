@@ -38,6 +38,7 @@ _HISTORY: Final = 1000
 _LEAVE: Final = frozenset({"exit", "quit", "\\q"})
 # `create` names a table that does not exist yet.
 _TABLELESS: Final = frozenset({"tables", "call", "create", "sql"})
+_NOT_HERE: Final = frozenset({"workbench"})  # it runs until it is stopped
 _HELP: Final = """\
   use TABLE   the table of the commands that follow without one
   SELECT …    a SQL statement (also INSERT, UPDATE, DELETE FROM), as with the command sql;
@@ -130,8 +131,10 @@ class Shell:
         try:
             words = split_line(line)
             return not words or self._run(words[0], words[1:]) == 0
-        except IsotoneError as error:
-            print_error(error_text(error))
+        except BrokenPipeError:
+            raise  # nobody reads what the next commands print
+        except (IsotoneError, OSError, UnicodeError, RecursionError) as error:
+            print_error(error_text(error, unnamed="standard input or output"))
         except KeyboardInterrupt:
             sys.stderr.write("interrupted\n")
         return False
@@ -180,7 +183,7 @@ class Shell:
 
     @staticmethod
     def _commands() -> list[str]:
-        return [name for name, entry in COMMANDS.items() if entry.opens]
+        return [name for name, entry in COMMANDS.items() if entry.opens and name not in _NOT_HERE]
 
 
 def split_line(line: str) -> list[str]:

@@ -135,7 +135,7 @@ def begin(patterns: PatternFile, table: str) -> BegunModule:
     plans = [_plan(each, shape) for each in keys.values()]
     count = pluralized(len(plans), "entity", "entities")
     introduction = [
-        f"Table {table!r}: {count}, from {pluralized(len(answers), 'access pattern')}.",
+        f"Begun from {pluralized(len(answers), 'access pattern')}: table {table!r}, {count}.",
         *(["\n".join(f"- {_answered(each)}" for each in answers)] if answers else []),
     ]
     sample = Sample(shape, [], True, 0, 0)

@@ -1,11 +1,14 @@
 """Cuts what is stored to a size that an assistant can read: long texts, long lists, and the answer as a whole.
 
+The mark of a cut is recognized when an assistant sends a value back, so that it does not replace the whole one.
+
 What is stored may be a text that was written to be read by an assistant. It is never more than a value in the answer:
 nothing here looks at it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -18,6 +21,7 @@ LARGEST_ANSWER: Final = 100_000
 DEEPEST: Final = 40
 """Values in values; an item has at most 32."""
 
+_MARK: Final = re.compile(r"\[cut: (?:[\d,]+ (?:characters )?in all|nested too deeply)\]")
 _STRUCTURE: Final = 4  # characters that an element takes beside its text
 
 
@@ -28,6 +32,19 @@ def cut(value: Any, most: int = LARGEST_ANSWER, longest_text: int = LONGEST_TEXT
     'aaaaa… [cut: 3,000 characters in all]'
     """
     return _AnswerCutter(most, longest_text).value(value, 0)
+
+
+def was_cut(value: Any) -> bool:
+    """Whether JSON values have such a mark: then they are not what is stored.
+
+    >>> was_cut({"Item": {"name": cut({"S": "a" * 3000})}})
+    True
+    """
+    if isinstance(value, str):
+        return _MARK.search(value) is not None
+    if isinstance(value, Mapping):
+        return any(was_cut(name) or was_cut(each) for name, each in value.items())
+    return isinstance(value, list | tuple) and any(was_cut(each) for each in value)
 
 
 class _AnswerCutter:

@@ -158,7 +158,7 @@ def _whole(limit: Any) -> int | None:
 
 def _items_of(operation: str, request: Request, response: Mapping[str, Any]) -> int:
     """The items that a request reads or writes."""
-    if operation in _SINGLE:
+    if operation in _SINGLE or (operation == "ExecuteStatement" and is_write(operation, request)):
         return 1
     if operation in _LISTS:
         return _length(request.get(_LISTS[operation]))

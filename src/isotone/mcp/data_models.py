@@ -34,12 +34,14 @@ _BATCHED: Final = {"TransactWrite": "TransactWriteItems", "TransactGet": "Transa
 def read_data_model(folder: Path, path: str | None) -> Any:
     """The content of a file in a folder; raises `UsageError`, also for a file elsewhere."""
     name = path or FILE_NAME
+    if "\0" in name:
+        raise UsageError(f"{name!r:.60} is no path")
     place = (folder / name).resolve()
     if not place.is_relative_to(folder.resolve()):
         raise UsageError(f"{name} is outside of {folder}; this server reads no other folder")
     if place.suffix != ".json" or not place.is_file():
         raise UsageError(
-            f"there is no file {name} in {folder}; give its path, or its content as document"
+            f"there is no .json file {name} in {folder}; give its path, or its content as document"
         )
     if place.stat().st_size > _LARGEST:
         raise UsageError(f"{name} has more than {_LARGEST:,} bytes")
@@ -150,8 +152,12 @@ def _tried(backend: Backend, pattern: Any) -> dict[str, Any]:
 def _answer(command: AwsCommand, response: Mapping[str, Any]) -> dict[str, Any]:
     if command.action not in _READS:
         return {}
-    found = _items_of(response)
-    return {"items": len(found), "first_items": found[:_SHOWN]}
+    return {"items": _count_of(response), "first_items": _items_of(response)[:_SHOWN]}
+
+
+def _count_of(response: Mapping[str, Any]) -> int:
+    """The items of an answer; with `Select` COUNT it has none, and says how many there are."""
+    return len(_items_of(response)) or response.get("Count", 0)
 
 
 def _items_of(response: Mapping[str, Any]) -> list[Any]:
@@ -181,7 +187,7 @@ def _notes(
         yield f"the file names index {pattern['index']}, and its command reads the table"
     if command.action == "Scan":
         yield "a Scan reads the whole table, whatever it returns"
-    if command.action in _READS and not _items_of(response):
+    if command.action in _READS and not _count_of(response):
         yield "no sample item answers it, so it shows nothing"
     dropped = response.get("ScannedCount", 0) - response.get("Count", 0)
     if dropped > 0:

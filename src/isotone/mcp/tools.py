@@ -23,7 +23,7 @@ from isotone.design import seed as seed_tables
 from isotone.design.sheet_text import as_dict as sheet_dict
 from isotone.errors import UsageError
 from isotone.mcp import arguments as given
-from isotone.mcp.answers import LARGEST_ANSWER, cut
+from isotone.mcp.answers import LARGEST_ANSWER, cut, was_cut
 from isotone.mcp.budgets import Budgets, MeteredBackend, OverBudget
 from isotone.mcp.data_models import FILE_NAME, read_data_model, validate
 from isotone.mcp.refusals import ToolRefusal, refusal_of
@@ -49,6 +49,10 @@ _TEXTS: Final = ("source", "text")  # members that are long texts which Isotone 
 _TEXT: Final = {"longest_text": LARGEST_ANSWER}
 
 _WHOLE: Final = ("next",)  # members that a later call sends back
+_CUT: Final = (
+    "a value in this call was cut when it was shown, so it is not what is stored, and would replace it; "
+    "leave it out: write with UpdateItem or DeleteItem needs the key alone"
+)
 
 
 class AssistantSource(NamedTuple):
@@ -115,6 +119,8 @@ class AssistantTools:
         async with self._one_at_a_time:
             self._backend.begin()
             try:
+                if tool.writes and was_cut(arguments):
+                    raise UsageError(_CUT)
                 asked = msgspec.convert(arguments, tool.arguments)
                 found = await tool.answer(asked)
             except Exception as error:
@@ -379,33 +385,35 @@ class AssistantTools:
         return answer
 
     def _pages(self, action: str, request: Mapping[str, Any], limit: int, after: Any) -> Answer:
-        """Up to `limit` items of a Query, a Scan or a statement, over its pages.
+        """Up to `limit` items of a Query, a Scan or a statement, over its pages; or the count of all, if it asks for that.
 
-        If the budget ends between two pages, the items so far are the answer, and `stopped` says why.
+        If the budget ends between two pages, what was read so far is the answer, and `stopped` says why.
         """
         start, rest = (
             ("NextToken", "NextToken")
             if action == "ExecuteStatement"
             else ("ExclusiveStartKey", "LastEvaluatedKey")
         )
-        items: list[Any] = []
+        counts = request.get("Select") == "COUNT"
+        found: Answer = {"items": [], "next": after, **({"count": 0} if counts else {})}
         read = 0
         while True:
-            more = {} if after is None else {start: after}
+            more = {} if found["next"] is None else {start: found["next"]}
+            if not counts:  # a count has no items that an answer could be full of
+                more["Limit"] = limit - len(found["items"])
             try:
-                response = self._backend.execute(
-                    action, {**request, **more, "Limit": limit - len(items)}
-                )
+                response = self._backend.execute(action, {**request, **more})
             except OverBudget as error:
                 if not read:
                     raise
-                return {"items": items, "next": after, "stopped": str(error)}
+                return {**found, "stopped": str(error)}
             read += 1
-            items += response.get("Items", ())
-            after = response.get(rest)
-            if after is None or len(items) >= limit:
-                counted = {} if "Items" in response else {"count": response.get("Count")}
-                return {"items": items, "next": after, **counted}
+            if counts:
+                found["count"] += response["Count"]
+            found["items"] += response.get("Items", ())
+            found["next"] = response.get(rest)
+            if found["next"] is None or len(found["items"]) >= limit:
+                return found
 
     # Advice
 
@@ -469,11 +477,11 @@ class AssistantTools:
         return await in_thread(self._sampled, asked)
 
     def _sampled(self, asked: given.SampleArguments) -> Answer:
-        count = SampleData(self._source.tables, _sample_request(asked)).count
-        if count > _SAMPLE_ITEMS:
-            raise UsageError(
-                f"the sample would have {count:,} items, and {_SAMPLE_ITEMS:,} are made at most; ask for fewer"
-            )
+        for count in self._sample_counts(asked):
+            if count > _SAMPLE_ITEMS:
+                raise UsageError(
+                    f"the sample would have {count:,} items, and {_SAMPLE_ITEMS:,} are made at most; ask for fewer"
+                )
         shown: dict[str, list[Any]] = {}
         with embedded.open(":memory:") as database, connect(database) as store:
             made = seed_tables(store, *self._source.tables, **_seed_arguments(asked))
@@ -489,6 +497,11 @@ class AssistantTools:
                         break
                     request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
         return {"made": dict(made.items), "items": shown}
+
+    def _sample_counts(self, asked: given.SizeArguments) -> Iterator[int]:
+        """The items that are asked for by name, and then all: the children of a billion parents take hours to count."""
+        yield sum(asked.items.values())
+        yield SampleData(self._source.tables, _sample_request(asked)).count
 
     async def _export_schema(self, asked: given.SchemaArguments) -> Answer:
         return await in_thread(self._schema, asked)
@@ -549,10 +562,16 @@ class AssistantTools:
 
     def _seeded(self, asked: given.SeedArguments) -> Answer:
         tables = self._source.tables
-        self._backend.check_items(SampleData(tables, _sample_request(asked)).count)
+        for count in self._sample_counts(asked):
+            self._backend.check_items(count)
         with connect(self._backend) as store:
             made = seed_tables(store, *tables, **_seed_arguments(asked), add=asked.add)
-        return {"written": dict(made.items), "kept": made.kept, "tables_created": list(made.tables)}
+        return {
+            "sample": dict(made.items),
+            "written": sum(made.items.values()) - made.kept,
+            "kept": made.kept,
+            "tables_created": list(made.tables),
+        }
 
 
 # Arguments and answers
