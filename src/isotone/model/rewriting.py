@@ -105,6 +105,7 @@ class RewriteFailure:
 class Rewritten:
     """The progress of `rewrite` or `widen`: entities seen, and entities rewritten.
 
+    An entity whose primary key was rewritten is seen again if it moved to where the walk had not been yet.
     `conflicts` counts entities that were not rewritten because their new key or a unique value belongs to another item;
     `invalid` counts those that cannot be read, or that `change` rejected. `failures` has examples of both. As long as
     there are any, the table's key record is not updated. `kinds` counts the findings (as in `store.verify`) in the
