@@ -129,6 +129,29 @@ def test_a_day_in_a_range_is_all_of_it_in_words_and_in_what_is_read(
         bench.page.get_by_text("datetime(2026, 4, 10, 23, 59, 59, tzinfo=UTC)").wait_for()
 
 
+@pytest.mark.parametrize(
+    ("operator", "days", "words", "shown"),
+    [
+        ("between", DAYS, "from the beginning of 1 April 2026 to the end of 10 April 2026", 34),
+        (">", DAYS[1:], "after the end of 10 April 2026", 6),
+        ("<", DAYS[1:], "before the beginning of 10 April 2026", 30),
+    ],
+)
+def test_a_day_in_a_filter_of_times_is_all_of_it(
+    window: Any, operator: str, days: list[str], words: str, shown: int
+) -> None:
+    bench = window()
+    bench.wait_for_items(3)
+    press(bench, "+ Filter")
+    bench.page.keyboard.type("placed")
+    bench.page.get_by_label("Operator", exact=True).select_option(operator)
+    for place, day in enumerate(days):
+        bench.page.get_by_label("Value").nth(place).fill(day)
+    bench.page.locator(".filter-line").get_by_text(f"placed {words}, UTC").wait_for()
+    press(bench, "Scan")
+    bench.until(f"document.querySelector('.status strong')?.innerText === '{shown}'")
+
+
 # The focus
 
 FOCUSED = """(() => {
