@@ -5,13 +5,14 @@
  */
 
 const CONFIRMATION = "[role=alertdialog]";
+const ASKING = "[autofocus], [role=alertdialog]";
 const FAULTS = ["[aria-invalid=true]", "[role=alert]"];
 const GROUPS = "dialog, form, [role=alertdialog], [role=region], [role=group]";
-const FOCUSABLE = "h2, button, input, select, textarea, a[href], [tabindex='0']";
+const REST = ["h2, button, a[href]", "input, select, textarea, [tabindex='0']"]; // a field would open the keyboard of a phone
 
 /** What had the focus last, and all that it was in: an element that is removed no longer knows. */
 let trail: Element[] = [];
-/** What has appeared since then, outside dialogs, which the browser gives the focus itself. */
+/** What has appeared since then and asks for the focus. */
 let appeared: Element[] = [];
 /** What had the focus before a notice at the bottom of the page. */
 let beforeNotice: Element | null = null;
@@ -24,9 +25,9 @@ export function keepFocus(): void {
   addEventListener("focusout", () => setTimeout(forgetWhatWasLeft));
   const watched = { subtree: true, childList: true, attributes: true, attributeFilter: ["disabled", "class", "hidden", "open"] };
   new MutationObserver((records) => {
-    const added = records.flatMap((each) => [...each.addedNodes]).filter((each) => each instanceof Element && !each.closest("dialog")) as Element[];
-    appeared.push(...added);
-    const confirmation = within(added, CONFIRMATION);
+    const asking = records.flatMap((each) => [...each.addedNodes]).filter(isAsking);
+    appeared.push(...asking);
+    const confirmation = within(asking, CONFIRMATION);
     if (confirmation) focusOn(within([confirmation], "[autofocus]") ?? confirmation);
     else if (!isAsked && isLost()) {
       isAsked = true;
@@ -45,6 +46,11 @@ export function takeOver(field: EventTarget | null): void {
   if (!(field instanceof HTMLElement)) return;
   field.blur();
   field.focus();
+}
+
+/** Whether something in a node asks for the focus; to dialogs the browser gives it itself. */
+function isAsking(node: Node): node is Element {
+  return node instanceof Element && !node.closest("dialog") && (node.matches(ASKING) || node.querySelector(ASKING) !== null);
 }
 
 function note(element: Element, before: Element | null): void {
@@ -89,8 +95,13 @@ function restore(): void {
 function successorIn(places: Element[]): Element | null {
   const asking = within(appeared, "[autofocus]");
   if (asking) return asking;
-  for (const place of placesLeft(places))
-    for (const selector of FAULTS) {
+  return firstIn(placesLeft(places), FAULTS);
+}
+
+/** What the first place has that has any of it: by the first selector, or the next one. */
+function firstIn(places: Element[], selectors: string[]): Element | null {
+  for (const place of places)
+    for (const selector of selectors) {
       const found = within([place], selector);
       if (found) return found;
     }
@@ -104,11 +115,8 @@ function within(places: Element[], selector: string): Element | null {
 }
 
 function restOf(places: Element[]): Element | null {
-  for (const place of placesLeft(places).filter((each) => each.matches(GROUPS))) {
-    const found = within([place], FOCUSABLE);
-    if (found) return found;
-  }
-  return null;
+  const groups = placesLeft(places).filter((each) => each.matches(GROUPS));
+  return firstIn(groups, REST);
 }
 
 function placesLeft(places: Element[]): Element[] {
