@@ -570,6 +570,12 @@ def test_beside_an_open_item_the_first_values_are_in_sight_and_the_others_can_be
 # Conflicts, costs, and what stands beside an item
 
 
+def change_total(store: Store, total: int) -> None:
+    order = store.get(Order, number=7)
+    assert order is not None
+    store.update(order, Order.total.set(Decimal(total)))
+
+
 def test_a_second_conflict_compares_with_what_the_first_one_showed(
     window: Any, store: Store
 ) -> None:
@@ -578,14 +584,14 @@ def test_a_second_conflict_compares_with_what_the_first_one_showed(
     press(bench, "Edit")
     form = bench.page.get_by_role("form", name="Edit Order")
     form.get_by_label("total", exact=True).fill("170")
-    store.update(store.get(Order, number=7), Order.total.set(Decimal(160)))
+    change_total(store, 160)
     press(bench, "Save")
     conflict = bench.page.get_by_role("alertdialog", name="Somebody else changed it")
     conflict.get_by_text("read as version 1, but is now version 2").wait_for()
     revision = conflict.locator("tr", has_text="revision").locator("td")
     revision.first.wait_for()
     assert revision.all_inner_texts()[:2] == ["1", "2"]
-    store.update(store.get(Order, number=7), Order.total.set(Decimal(180)))
+    change_total(store, 180)
     press(bench, "Save mine over theirs")
     conflict.get_by_text("read as version 2, but is now version 3").wait_for()
     bench.until("document.querySelector('.versions td + td ins')?.innerText === '180'")
