@@ -432,6 +432,14 @@ def test_the_first_values_are_whole_and_say_how_many_more_there_are(window: Any)
         assert "+" in order.locator(".first-values").inner_text()
 
 
+def test_what_a_filter_costs_is_whole_at_the_foot(window: Any) -> None:
+    wanted = "%5B%5B%22total%22%2C%22%3E%22%2C%22%7B%5C%22N%5C%22%3A%5C%2230%5C%22%7D%22%5D%5D"
+    bench = window(f"#/t/sales/items?filter={wanted}", **PHONE)
+    bench.until("document.querySelector('.status')?.innerText.includes('RCU')")
+    for part in bench.page.locator(".status > span").all():
+        assert edges(part)[2] <= 390
+
+
 def test_the_box_that_selects_all_has_the_size_of_a_finger_and_the_look_of_the_others(
     window: Any,
 ) -> None:
