@@ -18,6 +18,8 @@ let appeared: Element[] = [];
 let beforeNotice: Element | null = null;
 /** What has the focus while the element that had it is disabled. */
 let holder: Element | null = null;
+/** The list or the page, if it has the focus for want of something better. */
+let fallback: Element | null = null;
 let isAsked = false;
 
 export function keepFocus(): void {
@@ -41,6 +43,12 @@ export function focusList(): void {
   requestAnimationFrame(() => document.activeElement === document.body && focusOn(listOrMain()));
 }
 
+/** Whether nobody has chosen where the focus is: what a view loads late may then take it. */
+export function isFocusFree(): boolean {
+  const now = document.activeElement;
+  return now === null || now === document.body || now === fallback;
+}
+
 /** Takes over what stands in a field, as leaving it does, and stays in it. */
 export function takeOver(field: EventTarget | null): void {
   if (!(field instanceof HTMLElement)) return;
@@ -56,6 +64,7 @@ function isAsking(node: Node): node is Element {
 function note(element: Element, before: Element | null): void {
   if (element === holder) return;
   holder = null;
+  if (element !== fallback) fallback = null;
   appeared = [];
   trail = [];
   for (let each: Element | null = element; each; each = each.parentElement) trail.push(each);
@@ -88,7 +97,11 @@ function restore(): void {
   } else if (last.isConnected && last.matches(":disabled")) {
     holder = last.closest(`${GROUPS}, section, aside, main`);
     if (holder) focusOn(holder);
-  } else focusOn(restOf(trail) ?? (beforeNotice && isUsable(beforeNotice) ? beforeNotice : listOrMain()));
+  } else {
+    const rest = restOf(trail) ?? (beforeNotice && isUsable(beforeNotice) ? beforeNotice : null);
+    fallback = rest ? null : listOrMain();
+    focusOn((rest ?? fallback)!);
+  }
 }
 
 /** What asks for the focus: what is new, or a fault, the nearest first, in the part of the view that had the focus. */
