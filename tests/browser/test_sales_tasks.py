@@ -129,6 +129,29 @@ def test_a_day_in_a_range_is_all_of_it_in_words_and_in_what_is_read(
         bench.page.get_by_text("datetime(2026, 4, 10, 23, 59, 59, tzinfo=UTC)").wait_for()
 
 
+@pytest.mark.parametrize(
+    ("operator", "days", "words", "shown"),
+    [
+        ("between", DAYS, "from the beginning of 1 April 2026 to the end of 10 April 2026", 34),
+        (">", DAYS[1:], "after the end of 10 April 2026", 6),
+        ("<", DAYS[1:], "before the beginning of 10 April 2026", 30),
+    ],
+)
+def test_a_day_in_a_filter_of_times_is_all_of_it(
+    window: Any, operator: str, days: list[str], words: str, shown: int
+) -> None:
+    bench = window()
+    bench.wait_for_items(3)
+    press(bench, "+ Filter")
+    bench.page.keyboard.type("placed")
+    bench.page.get_by_label("Operator", exact=True).select_option(operator)
+    for place, day in enumerate(days):
+        bench.page.get_by_label("Value").nth(place).fill(day)
+    bench.page.locator(".filter-line").get_by_text(f"placed {words}, UTC").wait_for()
+    press(bench, "Scan")
+    bench.until(f"document.querySelector('.status strong')?.innerText === '{shown}'")
+
+
 # The focus
 
 FOCUSED = """(() => {
@@ -409,6 +432,14 @@ def test_the_first_values_are_whole_and_say_how_many_more_there_are(window: Any)
         assert "+" in order.locator(".first-values").inner_text()
 
 
+def test_what_a_filter_costs_is_whole_at_the_foot(window: Any) -> None:
+    wanted = "%5B%5B%22total%22%2C%22%3E%22%2C%22%7B%5C%22N%5C%22%3A%5C%2230%5C%22%7D%22%5D%5D"
+    bench = window(f"#/t/sales/items?filter={wanted}", **PHONE)
+    bench.until("document.querySelector('.status')?.innerText.includes('RCU')")
+    for part in bench.page.locator(".status > span").all():
+        assert edges(part)[2] <= 390
+
+
 def test_the_box_that_selects_all_has_the_size_of_a_finger_and_the_look_of_the_others(
     window: Any,
 ) -> None:
@@ -547,6 +578,12 @@ def test_beside_an_open_item_the_first_values_are_in_sight_and_the_others_can_be
 # Conflicts, costs, and what stands beside an item
 
 
+def change_total(store: Store, total: int) -> None:
+    order = store.get(Order, number=7)
+    assert order is not None
+    store.update(order, Order.total.set(Decimal(total)))
+
+
 def test_a_second_conflict_compares_with_what_the_first_one_showed(
     window: Any, store: Store
 ) -> None:
@@ -555,14 +592,14 @@ def test_a_second_conflict_compares_with_what_the_first_one_showed(
     press(bench, "Edit")
     form = bench.page.get_by_role("form", name="Edit Order")
     form.get_by_label("total", exact=True).fill("170")
-    store.update(store.get(Order, number=7), Order.total.set(Decimal(160)))
+    change_total(store, 160)
     press(bench, "Save")
     conflict = bench.page.get_by_role("alertdialog", name="Somebody else changed it")
     conflict.get_by_text("read as version 1, but is now version 2").wait_for()
     revision = conflict.locator("tr", has_text="revision").locator("td")
     revision.first.wait_for()
     assert revision.all_inner_texts()[:2] == ["1", "2"]
-    store.update(store.get(Order, number=7), Order.total.set(Decimal(180)))
+    change_total(store, 180)
     press(bench, "Save mine over theirs")
     conflict.get_by_text("read as version 2, but is now version 3").wait_for()
     bench.until("document.querySelector('.versions td + td ins')?.innerText === '180'")

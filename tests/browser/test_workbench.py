@@ -283,7 +283,7 @@ def test_an_access_pattern_is_a_form(bench):
     inside = bench.page.locator(".row.item:not(.outside) .sort-cell").all_inner_texts()
     assert inside == ["~PR#99840", "~PR#99988"]
     bench.page.get_by_role("button", name="Copy as").first.click()
-    bench.until("document.querySelector('dialog pre').innerText.trim()")
+    bench.until("document.querySelector('dialog pre')?.innerText.trim()")
     shown = bench.page.locator("dialog pre").inner_text()
     assert "number >= 11" in shown
 

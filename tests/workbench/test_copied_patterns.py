@@ -285,7 +285,7 @@ class Visit(Entity, table=visits):
                 store.put(vars(module)["Visit"](place="inn", at=at, number=number))
         pages = Workbench(database, target=url, tables=[vars(module)["visits"]], is_endpoint=False)
         with running_server(database, pages=pages) as own:
-            form = {"table": "visits", "entity": "Visit", "pattern": "primary"}
+            form: dict[str, Any] = {"table": "visits", "entity": "Visit", "pattern": "primary"}
             form |= {"equal": {"place": "inn"}, "component": "at", "operator": operator}
             if operator == "==":
                 form |= {"equal": {"place": "inn", "at": days[0]}, "component": "", "operator": ""}

@@ -240,7 +240,7 @@ export async function execute(
   options: { keys?: string[]; whole?: boolean; signal?: AbortSignal } = {},
 ): Promise<Executed> {
   const answer = await call<Executed>("execute", { action, request, keys: options.keys, whole: options.whole }, options.signal);
-  noteRequest(action, request, answer);
+  noteRequest(action, request, answer, unitsOf(answer.response) ?? 0);
   return answer;
 }
 

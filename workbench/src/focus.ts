@@ -5,18 +5,21 @@
  */
 
 const CONFIRMATION = "[role=alertdialog]";
+const ASKING = "[autofocus], [role=alertdialog]";
 const FAULTS = ["[aria-invalid=true]", "[role=alert]"];
 const GROUPS = "dialog, form, [role=alertdialog], [role=region], [role=group]";
-const FOCUSABLE = "h2, button, input, select, textarea, a[href], [tabindex='0']";
+const REST = ["h2, button, a[href]", "input, select, textarea, [tabindex='0']"]; // a field would open the keyboard of a phone
 
 /** What had the focus last, and all that it was in: an element that is removed no longer knows. */
 let trail: Element[] = [];
-/** What has appeared since then, outside dialogs, which the browser gives the focus itself. */
+/** What has appeared since then and asks for the focus. */
 let appeared: Element[] = [];
 /** What had the focus before a notice at the bottom of the page. */
 let beforeNotice: Element | null = null;
 /** What has the focus while the element that had it is disabled. */
 let holder: Element | null = null;
+/** The list or the page, if it has the focus for want of something better. */
+let fallback: Element | null = null;
 let isAsked = false;
 
 export function keepFocus(): void {
@@ -24,9 +27,9 @@ export function keepFocus(): void {
   addEventListener("focusout", () => setTimeout(forgetWhatWasLeft));
   const watched = { subtree: true, childList: true, attributes: true, attributeFilter: ["disabled", "class", "hidden", "open"] };
   new MutationObserver((records) => {
-    const added = records.flatMap((each) => [...each.addedNodes]).filter((each) => each instanceof Element && !each.closest("dialog")) as Element[];
-    appeared.push(...added);
-    const confirmation = within(added, CONFIRMATION);
+    const asking = records.flatMap((each) => [...each.addedNodes]).filter(isAsking);
+    appeared.push(...asking);
+    const confirmation = within(asking, CONFIRMATION);
     if (confirmation) focusOn(within([confirmation], "[autofocus]") ?? confirmation);
     else if (!isAsked && isLost()) {
       isAsked = true;
@@ -40,6 +43,12 @@ export function focusList(): void {
   requestAnimationFrame(() => document.activeElement === document.body && focusOn(listOrMain()));
 }
 
+/** Whether nobody has chosen where the focus is: what a view loads late may then take it. */
+export function isFocusFree(): boolean {
+  const now = document.activeElement;
+  return now === null || now === document.body || now === fallback;
+}
+
 /** Takes over what stands in a field, as leaving it does, and stays in it. */
 export function takeOver(field: EventTarget | null): void {
   if (!(field instanceof HTMLElement)) return;
@@ -47,9 +56,15 @@ export function takeOver(field: EventTarget | null): void {
   field.focus();
 }
 
+/** Whether something in a node asks for the focus; to dialogs the browser gives it itself. */
+function isAsking(node: Node): node is Element {
+  return node instanceof Element && !node.closest("dialog") && (node.matches(ASKING) || node.querySelector(ASKING) !== null);
+}
+
 function note(element: Element, before: Element | null): void {
   if (element === holder) return;
   holder = null;
+  if (element !== fallback) fallback = null;
   appeared = [];
   trail = [];
   for (let each: Element | null = element; each; each = each.parentElement) trail.push(each);
@@ -82,15 +97,24 @@ function restore(): void {
   } else if (last.isConnected && last.matches(":disabled")) {
     holder = last.closest(`${GROUPS}, section, aside, main`);
     if (holder) focusOn(holder);
-  } else focusOn(restOf(trail) ?? (beforeNotice && isUsable(beforeNotice) ? beforeNotice : listOrMain()));
+  } else {
+    const rest = restOf(trail) ?? (beforeNotice && isUsable(beforeNotice) ? beforeNotice : null);
+    fallback = rest ? null : listOrMain();
+    focusOn((rest ?? fallback)!);
+  }
 }
 
 /** What asks for the focus: what is new, or a fault, the nearest first, in the part of the view that had the focus. */
 function successorIn(places: Element[]): Element | null {
   const asking = within(appeared, "[autofocus]");
   if (asking) return asking;
-  for (const place of placesLeft(places))
-    for (const selector of FAULTS) {
+  return firstIn(placesLeft(places), FAULTS);
+}
+
+/** What the first place has that has any of it: by the first selector, or the next one. */
+function firstIn(places: Element[], selectors: string[]): Element | null {
+  for (const place of places)
+    for (const selector of selectors) {
       const found = within([place], selector);
       if (found) return found;
     }
@@ -104,11 +128,8 @@ function within(places: Element[], selector: string): Element | null {
 }
 
 function restOf(places: Element[]): Element | null {
-  for (const place of placesLeft(places).filter((each) => each.matches(GROUPS))) {
-    const found = within([place], FOCUSABLE);
-    if (found) return found;
-  }
-  return null;
+  const groups = placesLeft(places).filter((each) => each.matches(GROUPS));
+  return firstIn(groups, REST);
 }
 
 function placesLeft(places: Element[]): Element[] {

@@ -3,6 +3,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { call, execute, unitsOf, type CallError, type Executed, type Item, type TableInfo } from "../api";
+import { isFocusFree } from "../focus";
 import { CopyDialog } from "../query/copy_dialog";
 import { Explained } from "../query/explain_dialog";
 import { history, remember } from "../query/history";
@@ -54,7 +55,7 @@ export function PartiqlPage({ table }: { table: TableInfo }) {
       editor.current = makeEditor(host.current, initial, () => runner.current());
       editor.current.setNames(names);
       // Who has gone elsewhere while it was loaded keeps the keyboard.
-      if (document.activeElement === focused) editor.current.focus();
+      if (document.activeElement === focused || isFocusFree()) editor.current.focus();
     });
     return () => {
       closed = true;

@@ -1,6 +1,6 @@
 /** Counts the reads and writes of this page by shape, as the server counts those of programs. A reload begins again. */
 
-import { unitsOf, type Executed, type Request } from "../api";
+import type { Executed, Request } from "../api";
 import type { ServedQuery } from "../metrics/metrics_calls";
 
 const MOST = 200; // shapes; more are not counted
@@ -14,7 +14,7 @@ interface Counted {
 
 const counted = new Map<string, Counted>();
 
-export function noteRequest(action: string, request: Request, { response, milliseconds }: Executed): void {
+export function noteRequest(action: string, request: Request, { response, milliseconds }: Executed, units: number): void {
   if (!COUNTED.includes(action)) return;
   const shape = shapeOf(action, request);
   const name = JSON.stringify(shape);
@@ -26,7 +26,7 @@ export function noteRequest(action: string, request: Request, { response, millis
   }
   const { query, seconds } = found;
   query.calls += 1;
-  query.units += unitsOf(response) ?? 0;
+  query.units += units;
   query.read += response.ScannedCount ?? 0;
   query.returned += response.Count ?? 0;
   seconds.push(milliseconds / 1000);

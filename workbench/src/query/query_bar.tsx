@@ -15,6 +15,7 @@ import { remember } from "./history";
 import { HistoryDialog } from "./history_dialog";
 import { PatternForm, type PatternAsked } from "./pattern_form";
 import { withBeside } from "./side_pane";
+import { comparedText, timesInWords, timesOf } from "./times_asked";
 import { textOf, TypedInput, wrongText } from "./typed_input";
 import {
   actionOf,
@@ -98,7 +99,7 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
   const run = () => {
     setTried(true);
     if (fault) return;
-    const next = viewOf(view, draft);
+    const next = viewOf(view, draft, timesOf(model));
     setCode(null);
     send(next);
     remember(hashOf(), inWords(next));
@@ -112,7 +113,7 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
     } else if (fault) {
       setTried(true);
     } else {
-      const next = viewOf(view, draft);
+      const next = viewOf(view, draft, timesOf(model));
       const isSent = JSON.stringify(requestOf(next, { limit: 1 })) === address;
       setAsked({ what, view: next, code: isSent ? code : null });
     }
@@ -273,13 +274,14 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
               filter={each}
               table={view.table.name}
               hasFocus={place === added}
+              isTime={timesOf(model).includes(each.attribute)}
               names={model?.entities.flatMap((one) => one.fields.map((field) => field.attribute)) ?? []}
               onChange={(filter) => setDraft({ ...draft, filters: draft.filters.map((one, at) => (at === place ? filter : one)) })}
               onRemove={() => {
                 const filters = draft.filters.filter((_, at) => at !== place);
                 const next = { ...draft, filters };
                 setDraft(next);
-                if (!faultOf(view, next) && view.filters.length > filters.length) onShow(viewOf(view, next));
+                if (!faultOf(view, next) && view.filters.length > filters.length) onShow(viewOf(view, next, timesOf(model)));
               }}
             />
           ))}
@@ -385,13 +387,15 @@ interface FilterProps {
   filter: DraftFilter;
   table: string;
   names: string[];
+  /** Whether its attribute is a time of the model. */
+  isTime: boolean;
   /** Whether its attribute gets the focus when it is added. */
   hasFocus: boolean;
   onChange: (filter: DraftFilter) => void;
   onRemove: () => void;
 }
 
-function FilterLine({ filter, table, names, hasFocus, onChange, onRemove }: FilterProps) {
+function FilterLine({ filter, table, names, isTime, hasFocus, onChange, onRemove }: FilterProps) {
   const many = valuesOf(filter.operator);
   const attribute = useRef<HTMLInputElement>(null);
   useEffect(() => {
@@ -446,6 +450,7 @@ function FilterLine({ filter, table, names, hasFocus, onChange, onRemove }: Filt
       <button type="button" class="icon" aria-label="Remove the filter" onClick={onRemove}>
         ✕
       </button>
+      {isTime && filter.type === "S" && <span class="quiet">{timesInWords({ name: filter.attribute, zone: "UTC" }, filter.operator, filterTexts(filter))}</span>}
       {many > 0 && types.length > 0 && !types.includes(filter.type) && (
         <span class="waste" role="status">
           In the items read so far, {filter.attribute} is {types.join(" or ")}, never {filter.type}.
@@ -509,8 +514,8 @@ function faultOf(view: View, draft: Draft): string | null {
   return null;
 }
 
-/** The view that a form without fault asks for. */
-function viewOf(view: View, draft: Draft): View {
+/** The view that a form without fault asks for; `times` are the attributes in which a day may be all of it. */
+function viewOf(view: View, draft: Draft, times: string[]): View {
   const keys = keysOf(view);
   const isQuery = keys.partition.every((_, place) => draft.partition[place]);
   const partition = keys.partition.map((each, place) => ({ [each.type]: draft.partition[place] ?? "" }));
@@ -525,7 +530,9 @@ function viewOf(view: View, draft: Draft): View {
       .map((each) => ({
         attribute: each.attribute,
         operator: each.operator,
-        values: filterTexts(each).map((text) => valueOf(each.type, text)),
+        values: filterTexts(each).map((text, place) =>
+          valueOf(each.type, each.type === "S" && times.includes(each.attribute) ? comparedText(each.operator, place, text) : text),
+        ),
       })),
     descending: isQuery && view.descending,
     start: null,

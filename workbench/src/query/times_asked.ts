@@ -1,6 +1,6 @@
-/** Says in words which times a range of an access pattern asks for: a day in it is its beginning, or its end. */
+/** Which times a range asks for, in words and in a filter: a day in it is its beginning, or its end. */
 
-import type { Parameter } from "../api";
+import type { Model, Parameter } from "../api";
 
 export const IS_DAY = /^\d{4}-\d\d-\d\d$/;
 export const HAS_ZONE = /(?:[Zz]|[+-]\d\d:?\d\d)$/;
@@ -19,12 +19,22 @@ const SENTENCES: Record<string, (times: string[]) => string> = {
 };
 
 /** What a range of times asks for; null if no day is in it, as a full time says itself what it is. */
-export function timesInWords(parameter: Parameter, operator: string, texts: string[]): string | null {
+export function timesInWords(parameter: Pick<Parameter, "name" | "zone">, operator: string, texts: string[]): string | null {
   const sentence = SENTENCES[operator];
   const given = texts.slice(0, operator === "between" ? 2 : 1);
   if (!sentence || !parameter.zone || !given.every(Boolean) || !given.some(isDay)) return null;
   const times = given.map((text, place) => (isDay(text) ? `the ${isEndOfDay(operator, place) ? "end" : "beginning"} of ${shownDay(text)}` : text));
   return `${parameter.name} ${sentence(times)}, ${parameter.zone}`;
+}
+
+/** The attributes of a model that are times, which are stored as texts in UTC. */
+export function timesOf(model: Model["model"]): string[] {
+  return model?.entities.flatMap((each) => each.fields.filter((field) => field.input.kind === "instant").map((field) => field.attribute)) ?? [];
+}
+
+/** The text with which a filter compares a time: the end of a day is after all texts of it, whatever their precision. */
+export function comparedText(operator: string, place: number, text: string): string {
+  return isDay(text) && isEndOfDay(operator, place) ? `${text}T24:00:00Z` : text;
 }
 
 function isDay(text: string): boolean {
