@@ -192,7 +192,7 @@ lock: ## pin the development packages again
 
 postgres: $(READY) ## run storage, operations, structures and histories on a PostgreSQL server that the tests start, kill what runs, fill its disk (KILLS=60)
 	ISOTONE_POSTGRES=1 ISOTONE_KILLS=$(or $(KILLS),60) ISOTONE_FAILOVERS=$(or $(FAILOVERS),20) \
-		ISOTONE_TRANSACTIONS=$(or $(TRANSACTIONS),20000) $(BIN)/pytest -s tests/storage tests/backends/test_postgres.py \
+		ISOTONE_TRANSACTIONS=$(or $(TRANSACTIONS),20000) $(BIN)/pytest -s tests/storage tests/backends/test_postgres.py tests/backends/test_read_replica.py \
 		tests/docs/test_postgres_page.py tests/stateful tests/operations tests/structures $(wildcard tests/crash/test_postgres_*.py)
 
 attack: $(READY) ## the long forms of the attacks and crash tests: flipped bits, stories, fuzzers, kills of each kind, an hour of mixed load

@@ -186,6 +186,33 @@ def test_a_turn_that_nobody_takes_is_given_back(opened: Open) -> None:
     put(other, b"a", b"3")
 
 
+def test_a_thread_that_queues_does_so_at_once_when_others_write(opened: Open) -> None:
+    """One that does not, such as background work, is not refused without being tried."""
+    one, other = opened(), opened()
+
+    def meet_others() -> None:
+        put(other, b"a", b"2")
+        put(one, b"a", b"3")
+
+    meet_others()
+    with one.transaction(wait=False):
+        pass
+    with one.queue():
+        pass
+    meet_others()
+    before = one._writing.round_trips
+    with pytest.raises(StorageBusy), one.transaction(wait=False):
+        pass
+    assert one._writing.round_trips == before
+    with one.queue() as wait:
+        wait(5.0)
+        with one.transaction(wait=False):
+            pass
+    time.sleep(0.03)
+    with one.transaction(wait=False):
+        pass
+
+
 def test_writers_take_turns(opened: Open) -> None:
     """Two engines that always have something to write: neither is left out, however the threads run."""
     from isotone.engine.engine import Engine

@@ -44,12 +44,7 @@ from isotone.storage.interface import (
     existing_tree,
 )
 from isotone.storage.long_keys import LONGEST, end_of_rows, entries_of, rows_of, value_in
-from isotone.storage.postgres_connection import (
-    Connection,
-    ServerStatement,
-    StatementFailed,
-    array,
-)
+from isotone.storage.postgres_connection import Connection, ServerStatement, StatementFailed, array
 from isotone.storage.postgres_sql import FORMAT, CommitStatements, SchemaSQL
 from isotone.storage.write_buffer import Branch, WriteBuffer
 
@@ -101,6 +96,7 @@ class PostgresStore:
         "_snapshot_losses",
         "_snapshots",
         "_sql",
+        "_thread",
         "_trees_seen",
         "_unsettled",
         "_wanted",
@@ -153,6 +149,7 @@ class PostgresStore:
         self._is_queued = False  # whether that session waits for its turn
         self._queued_by = 0  # threads that wait for it
         self._contended_until = 0.0
+        self._thread = threading.local()  # whether this thread queues when it is refused
         try:
             self._find_or_create()
         except BaseException:
@@ -192,6 +189,7 @@ class PostgresStore:
         """Stand in the server's queue of writers inside the block; the function waits there for some seconds, and returns
         early when it is our turn. The next transaction of any thread takes it.
         """
+        self._thread.queues = True
         with self._gate:
             self._queued_by += 1
         try:
@@ -610,8 +608,8 @@ class PostgresStore:
             raise UsageError(TRANSACTION_IN_SNAPSHOT)
         if self.read_only:
             raise StorageError(f"{self._address.shown} is open for reading only")
-        if not wait and not self._is_queued and time.monotonic() < self._contended_until:
-            raise self._busy()  # to ask for the lock without queueing would lose turns to others
+        if not wait and self._queues_at_once():
+            raise self._busy()
         if not self._gate.acquire(wait):
             raise self._busy()
         try:
@@ -631,6 +629,11 @@ class PostgresStore:
             raise
         finally:
             self._gate.release()
+
+    def _queues_at_once(self) -> bool:
+        """Whether to refuse the lock unasked: the thread will queue, and loses turns to others as long as it does not."""
+        is_contended = not self._is_queued and time.monotonic() < self._contended_until
+        return is_contended and getattr(self._thread, "queues", False)
 
     def _take_turn(self, wait: bool, synced: bool) -> Any:
         """Begin a transaction with the lock; returns the state, read when the lock was held."""
