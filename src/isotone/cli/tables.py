@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
-from isotone.backends.addresses import is_file
+from isotone.backends.addresses import is_remote
 from isotone.backends.interface import Backend
 from isotone.cli.database import MEMORY, connect
 from isotone.cli.program import Command
@@ -163,8 +163,8 @@ def _create_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _connect(arguments: argparse.Namespace) -> AbstractContextManager[Backend]:
-    """The database of the new table. The table is made in memory first: one that is refused leaves no empty file."""
-    if is_file(arguments.source):
+    """The database of the new table. The table is made in memory first: one that is refused leaves no empty one."""
+    if not is_remote(arguments.source):
         from isotone.backends import embedded
 
         with embedded.open(MEMORY) as scratch:
