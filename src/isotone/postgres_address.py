@@ -41,6 +41,10 @@ _DEFAULTS: Final = {
 }
 
 
+class NoDatabase(UsageError):
+    """The schema of an address that is only read has no database yet."""
+
+
 class PostgresAddress(NamedTuple):
     """An address in its parts: `uri` is libpq's, `defaults` its parameters that the address does not set, `shown` has no
     password, `replica` is the address of the replica, or empty.

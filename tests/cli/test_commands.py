@@ -327,6 +327,9 @@ def test_call_reads_all_pages_of_a_query_or_scan(isotone, shop):
     assert placed == [f"{number:02}" for number in range(12)]
     assert json.loads(isotone("call", shop, "Query", request).out)["Count"] < 12
     assert "GetItem is neither" in isotone("call", shop, "GetItem", "{}", "--all").err
+    counting = isotone("call", shop, "Scan", '{"TableName": "Orders", "Select": "COUNT"}', "--all")
+    assert (counting.code, counting.out) == (1, "")
+    assert "--all prints items, and a COUNT has none" in counting.err
 
 
 def test_a_file_that_is_not_there_is_not_made(isotone, tmp_path):

@@ -269,11 +269,19 @@ def test_the_library_makes_no_source(shop: Path, tmp_path: Path) -> None:
         "import rows.jsonl new.db Orders --key customer --format parquet",
         "import rows.jsonl new.db T --key customer",
         "import rows.jsonl none/new.db Orders --key customer",
+        "create new.db T id",
+        "create new.db Orders id id",
+        "create new.db Orders id:X",
+        "create new.db Orders id --index by_status=",
+        "create new.db Orders id --index by=status --index by=status",
+        "seed MODULE new.db --table-prefix a/b",
+        "apply MODULE new.db --yes --table-prefix a/b",
+        "worker os:getcwd new.db --create --until-idle --table-prefix a/b",
     ],
 )
 def test_a_job_that_is_refused_makes_no_file(isotone: Run, site: dict[str, str], line: str) -> None:
-    outcome = isotone(*line.split())
-    assert outcome.code == (0 if "--dry-run" in line else 1)
+    outcome = isotone(*line.replace("MODULE", site["module"]).split())
+    assert outcome.code in ((0,) if "--dry-run" in line else (1, 2)), outcome.err
     assert not Path("new.db").exists()
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from os import PathLike, fspath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict, Unpack, cast
 
 from isotone.backends import addresses
@@ -39,7 +40,7 @@ from isotone.backends.interface import (
 )
 from isotone.clock import Clock
 from isotone.errors import ConnectionFailed, UsageError
-from isotone.postgres_address import is_postgres, shown
+from isotone.postgres_address import NoDatabase, is_postgres, shown
 
 if TYPE_CHECKING:
     from isotone.backends.credentials import Credentials, CredentialSource
@@ -140,6 +141,22 @@ def open_async_backend(target: Target, **options: Unpack[OpenOptions]) -> Opened
     # A call in memory is faster than the switch to a thread; a call to a file may wait for the
     # disk.
     return OpenedAsync(InEventLoop(backend) if address == MEMORY else InThread(backend), close)
+
+
+def is_new(target: str | PathLike[str]) -> bool:
+    """Whether opening a file or PostgreSQL would create a database there: nothing is there, or an empty file."""
+    if is_postgres(target):
+        from isotone.backends import embedded
+
+        try:
+            embedded.check_exists(target)
+        except NoDatabase:
+            return True
+        return False
+    path = Path(addresses.file_name(target))
+    if path.exists():
+        return path.is_file() and not path.stat().st_size
+    return path.absolute().parent.is_dir()
 
 
 def _open_database(address: str, options: OpenOptions) -> Opened:

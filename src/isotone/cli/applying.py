@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 from typing import Final
 
 import isotone
-from isotone.backends.addresses import file_of, is_file
+from isotone.backends.addresses import file_of, is_remote
+from isotone.backends.opening import is_new
 from isotone.cli import modules
 from isotone.cli.database import ADDRESSES
 from isotone.cli.designing import add_plan_arguments
@@ -70,9 +70,9 @@ def _run(arguments: argparse.Namespace) -> int:
 def _planned(
     arguments: argparse.Namespace, targets: list[isotone.Table | type[isotone.Entity]]
 ) -> DesignPlan:
-    """The plan; for a file that does not exist, that of an empty database."""
+    """The plan; for a database that does not exist, that of an empty one."""
     units = arguments.units_per_second
-    if is_file(arguments.address) and not Path(arguments.address).exists():
+    if not is_remote(arguments.address) and is_new(arguments.address):
         with isotone.connect(":memory:", table_prefix=arguments.table_prefix) as store:
             return plan_of(store, *targets, units_per_second=units)
     with modules.connect_store(arguments.address, arguments.table_prefix) as store:

@@ -17,6 +17,7 @@ from isotone.cli.program import Command
 from isotone.error_text import error_text
 from isotone.errors import IsotoneError
 from isotone.output_paths import check_regular
+from isotone.postgres_address import is_postgres
 
 # Variables that change what Isotone does. Only their names are shown: some have secrets.
 _VARIABLES: Final = ("AWS_", "AZURE_STORAGE_", "HTTPS_PROXY", "NO_PROXY", "SQLITE_TMPDIR", "XDG_")
@@ -30,7 +31,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     report = {"versions": versions(optional=True), "system": _system()}
     if arguments.file is not None:
-        report["file"] = _file(Path(arguments.file))
+        is_file = not is_postgres(arguments.file)
+        report["file"] = (_file if is_file else _contents)(arguments.file)
     if arguments.json:
         print(json.dumps(report, indent=2))
         return 0
@@ -52,8 +54,9 @@ def _system() -> dict[str, Any]:
     }
 
 
-def _file(path: Path) -> dict[str, Any]:
-    """The sizes of a file and of its companions, and what is in it; the error, if it cannot be opened."""
+def _file(file: str) -> dict[str, Any]:
+    """The sizes of a file and of its companions, and what is in it."""
+    path = Path(file)
     if not path.exists():
         return {"state": "there is no such file"}
     check_regular(path)
@@ -64,11 +67,17 @@ def _file(path: Path) -> dict[str, Any]:
             found[f"bytes of {suffix}"] = companion.stat().st_size
     found["writable"] = os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)
     found["free bytes of the disk"] = shutil.disk_usage(path.absolute().parent).free
+    return {**found, **_contents(file)}
+
+
+def _contents(file: str) -> dict[str, Any]:
+    """What is in a database; the error, if it cannot be opened."""
     from isotone.cli.database import connect
     from isotone.tables.description import read_description, table_names
 
+    found: dict[str, Any] = {}
     try:
-        with connect(str(path)) as database:
+        with connect(file) as database:
             tables = [read_description(database, name) for name in table_names(database)]
             found["tables"] = len(tables)
             found["indexes"] = sum(len(table.index_names) for table in tables)

@@ -281,6 +281,8 @@ def _print_all(backend: Backend, operation: str, request: dict[str, Any]) -> int
     """Print the items of all pages of a read as they arrive."""
     if operation not in ("Query", "Scan"):
         raise UsageError(f"--all reads the pages of a Query or Scan, and {operation} is neither")
+    if request.get("Select") == "COUNT":
+        raise UsageError("--all prints items, and a COUNT has none; leave out one of them")
     while True:
         answer = backend.execute(operation, request)
         for item in answer.get("Items", ()):

@@ -167,13 +167,13 @@ def connect_store(
     the disk: a power cut undoes the last ones together with the saved position. With `create`, a missing file becomes a
     database.
     """
+    if not create:
+        check_exists(address)
     if not is_file(address):
         with isotone.connect(address, table_prefix=table_prefix) as store:
             yield store
         return
-    if not create:
-        check_exists(address)
-    elif table_prefix:
+    if create and table_prefix:
         isotone.connect(table_prefix=table_prefix).close()  # a bad prefix leaves no empty database
     with (
         isotone.open(address, durability="process", memory_map=_WALK_MAP) as database,

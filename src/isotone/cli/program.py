@@ -35,14 +35,13 @@ _LONGEST: Final = 10_000  # characters of an error
 class Command(NamedTuple):
     """A command, as its module declares it.
 
-    `creates`: it creates a missing file. `connect`: how it opens FILE_OR_URL, if not as a database.
+    `connect`: how it opens FILE_OR_URL, if not as a database that exists.
     """
 
     summary: str
     examples: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
-    creates: bool = False
     connect: Callable[[argparse.Namespace], AbstractContextManager[Backend]] | None = None
 
 
@@ -250,11 +249,7 @@ def _run(name: str, words: list[str]) -> int:
         return command.run(arguments)
     from isotone.cli.database import connect
 
-    opened = (
-        connect(arguments.source, create=command.creates)
-        if command.connect is None
-        else command.connect(arguments)
-    )
+    opened = connect(arguments.source) if command.connect is None else command.connect(arguments)
     with opened as arguments.connection:
         return command.run(arguments)
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
+from isotone.backends.addresses import is_remote
+from isotone.backends.interface import Backend
+from isotone.cli.database import MEMORY, connect
 from isotone.cli.program import Command
 from isotone.cli.table_keys import table_of
 from isotone.errors import UsageError
@@ -158,13 +162,25 @@ def _create_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _connect(arguments: argparse.Namespace) -> AbstractContextManager[Backend]:
+    """The database of the new table. The table is made in memory first: one that is refused leaves no empty one."""
+    if not is_remote(arguments.source):
+        from isotone.backends import embedded
+
+        with embedded.open(MEMORY) as scratch:
+            scratch.execute("CreateTable", _request(arguments))
+    return connect(arguments.source, create=True)
+
+
 def _create(arguments: argparse.Namespace) -> int:
-    words = [arguments.partition] + ([arguments.sort] if arguments.sort else [])
-    arguments.connection.execute(
-        "CreateTable", table_request(arguments.table, words, arguments.index)
-    )
+    arguments.connection.execute("CreateTable", _request(arguments))
     print(f"table {arguments.table} was created")
     return 0
+
+
+def _request(arguments: argparse.Namespace) -> dict[str, Any]:
+    words = [arguments.partition] + ([arguments.sort] if arguments.sort else [])
+    return table_request(arguments.table, words, arguments.index)
 
 
 def table_request(name: str, key: list[str], indexes: list[str]) -> dict[str, Any]:
@@ -226,7 +242,7 @@ isotone create games.db Scores game score:N
 """,
     add_arguments=_create_arguments,
     run=_create,
-    creates=True,
+    connect=_connect,
 )
 
 

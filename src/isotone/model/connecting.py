@@ -6,6 +6,7 @@ All options besides the address are explained once, by `StoreOptions`.
 from __future__ import annotations
 
 import difflib
+import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -175,6 +176,10 @@ def _is(*kinds: type) -> Callable[[Any], bool]:
     return lambda given: isinstance(given, kinds) and not isinstance(given, bool)
 
 
+def _is_prefix(given: Any) -> bool:
+    return isinstance(given, str) and re.fullmatch(r"[A-Za-z0-9_.-]{0,255}", given) is not None
+
+
 def _are_seconds(given: Any) -> bool:
     return _is(int, float)(given) and given >= 0
 
@@ -238,7 +243,7 @@ _WANTED: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
         lambda given: callable(given) or isinstance(given, Mapping),
         "a dict, such as {'shop': 'shop-eu'}, or a function from a declared name to another",
     ),
-    "table_prefix": (_is(str), "a string"),
+    "table_prefix": (_is_prefix, "letters, digits, _, - and ."),
     "tape": (_is(str, PathLike), "a path"),
     "timeouts": (_is_timeouts, "isotone.Timeouts(…)"),
 }

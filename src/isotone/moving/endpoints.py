@@ -1,19 +1,20 @@
 """Opens the source and the target of a job: files with a small memory map, others like `isotone.connect`.
 
 A file that is read must be a database: a missing one is not created, and an empty one stays empty. A file that is
-written is created by the first request that writes, so a job that is refused earlier leaves no file.
+written is created by the first request that writes, so a job that is refused earlier leaves no file. The same holds for
+a schema of PostgreSQL.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Final
 
 from isotone.backends.addresses import file_of
 from isotone.backends.interface import Backend, Native, Request, Response
-from isotone.backends.opening import Target, open_backend
+from isotone.backends.opening import Target, is_new, open_backend
+from isotone.postgres_address import is_postgres
 
 if TYPE_CHECKING:
     from isotone.backends.embedded import Database
@@ -29,18 +30,16 @@ def opened(target: Target, *, is_read: bool = False) -> Iterator[Backend]:
 
     `is_read`: the block only reads it; then a missing or empty file raises `UsageError`.
     """
-    path = file_of(target)
-    if path is not None and is_read:
+    path = target if is_postgres(target) else file_of(target)
+    if path is not None:
         from isotone.backends import embedded
 
-        embedded.check_exists(path)
-    if path is not None and _is_new(Path(path)):
-        new = _NewFile(path)
-        try:
-            yield new
-        finally:
-            new.close()
-        return
+        if is_read:
+            embedded.check_exists(path)
+        elif is_new(path):
+            with closing(_NewDatabase(path)) as new:
+                yield new
+            return
     found = open_backend(target) if path is None else open_backend(target, memory_map=_MAPPED)
     try:
         yield found.backend
@@ -48,15 +47,8 @@ def opened(target: Target, *, is_read: bool = False) -> Iterator[Backend]:
         found.close()
 
 
-def _is_new(path: Path) -> bool:
-    """Whether a new database can be created at a path: there is no file, or an empty one."""
-    if path.exists():
-        return path.is_file() and not path.stat().st_size
-    return path.absolute().parent.is_dir()
-
-
-class _NewFile(Native):
-    """A database file that the first writing request creates; until then it has no tables."""
+class _NewDatabase(Native):
+    """A file or a schema that the first writing request makes a database; until then it has no tables."""
 
     def __init__(self, path: str) -> None:
         from isotone.backends import embedded
@@ -71,7 +63,7 @@ class _NewFile(Native):
             if operation.startswith(_READS):
                 return self._nothing.execute(operation, request)
             if operation == "CreateTable":
-                # a request that is refused creates no file
+                # a request that is refused makes nothing
                 self._nothing.execute(operation, request)
         return self._database().execute(operation, request)
 
@@ -93,7 +85,7 @@ class _NewFile(Native):
         return self._made
 
     def close(self) -> None:
-        """Close the file, if it was created."""
+        """Close the database, if it was made."""
         self._nothing.close()
         if self._made is not None:
             self._made.close()

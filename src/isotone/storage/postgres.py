@@ -28,7 +28,7 @@ from struct import Struct
 from typing import Any, Final, Literal
 
 from isotone.errors import StorageBusy, StorageCorrupt, StorageError, TakesLong, UsageError
-from isotone.postgres_address import address_of
+from isotone.postgres_address import NoDatabase, address_of
 from isotone.storage.interface import (
     ABANDONED,
     BUSY_TIMEOUT,
@@ -754,7 +754,7 @@ class PostgresStore:
     def _find_or_create(self) -> None:
         if not self._is_made():
             if self.read_only:
-                raise UsageError(
+                raise NoDatabase(
                     f"{self._address.shown} has no Isotone database in the schema {self._address.schema}"
                 )
             self._create()
