@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
-from functools import partial
+from functools import cache, partial
+from math import gcd
 from typing import Any, Final, NamedTuple, get_args, get_origin
 
 from isotone.codec.ids import ID_TYPES, id_with
@@ -407,9 +408,21 @@ def _whole_numbers(kind: Any, bounds: _Bounds) -> DistinctValues:
 
 
 def _moment(until: datetime, step: timedelta, ordinal: int, number: int) -> datetime:
-    """A time `ordinal` steps before the end, a part of a step earlier."""
+    """A time of the year before the end, another one for each ordinal: the first few are as spread over the year as many."""
+    steps = max(timedelta(_YEAR) // step, 1)
+    year, place = divmod(ordinal, steps)
+    before = year * steps + place * _stride(steps) % steps + 1
     part = scattered(number) * int(step.total_seconds()) // 2 >> 32
-    return until - step * (ordinal + 1) + timedelta(seconds=part)
+    return until - step * before + timedelta(seconds=part)
+
+
+@cache
+def _stride(steps: int) -> int:
+    """How far the next of some steps is, so that all are reached once, and gaps are filled evenly: by the golden ratio."""
+    stride = int(steps * 0.618034)
+    while gcd(stride, steps) != 1:
+        stride += 1
+    return stride
 
 
 def _distinct_text(kind: Any, name: str, longest: int | None, _: int, number: int) -> Any:
