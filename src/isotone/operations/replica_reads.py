@@ -30,6 +30,7 @@ EVENTUAL: Final = frozenset({"BatchGetItem", "GetItem", "Query", "Scan"})
 """The actions that a replica may answer."""
 _REST: Final = 1.0  # seconds in which a replica that had no answer is not asked
 _RESTS_TO_ATTEMPT: Final = 10  # the same, at least, in units of the time that it took to notice
+_LONGEST_REST: Final = 30.0
 
 T = TypeVar("T")
 _Read: TypeAlias = Callable[[Api, Sequence[int]], Sequence[T | Exception]]
@@ -68,7 +69,6 @@ class ReplicaReads(Api):
         """The same as `Api.execute`."""
         if not _is_eventual(operation, request, convert):
             return super().execute(operation, request, json_items=json_items)
-
         return self._answer_of(lambda api: api.execute(operation, request, json_items=json_items))
 
     def send_reads(self, requests: Sequence[tuple[str, bytes]]) -> list[Answered]:
@@ -184,7 +184,8 @@ class ReplicaReads(Api):
     def _rest(self, began: float, reason: Exception) -> None:
         """Do not ask the replica for some time: an attempt to connect may hold up the event loop."""
         now = time.monotonic()
-        self._rests_until = now + max(_REST, _RESTS_TO_ATTEMPT * (now - began))
+        rest = min(_RESTS_TO_ATTEMPT * (now - began), _LONGEST_REST)
+        self._rests_until = now + max(_REST, rest)
         if str(reason) != self._reason:
             self._reason = str(reason)
             log.warning("the primary answers reads that its replica should: %s", reason)
