@@ -10,6 +10,7 @@ An output is refused if it is
 - an input, under another spelling or through a link as well, or what SQLite keeps beside one (`shop.db-wal`)
 - another output of the same call, or a file that this one writes beside itself (`orders.jsonl.part`)
 - a database of SQLite or one of its logs, whichever program made it, even with `--force`
+- what nobody can make again: an undo log, an audit log, the users of a server, even with `--force`
 - not a regular file: a folder, a device, a pipe, a symbolic link
 - a file that nobody may write (`chmod 444`), which a rename would replace all the same
 - a file that is not of the option, by how it begins or by a mark in it: a program, the credentials of a server, a photograph
@@ -22,6 +23,7 @@ replaced there. Whether an existing file may be replaced at all is the caller's 
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 from collections.abc import Iterator, Mapping
@@ -46,6 +48,18 @@ _LOG_HEADS: Final = (
     b"\x37\x7f\x06\x83",
     b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7",  # a rollback journal
 )
+_UNIQUE: Final = (  # how files begin that nobody can make again
+    (re.compile(rb'\{"table":"[^"]*","items":\[\{"key":\{"[^"]*":\{"[SNB]":'), "an undo log"),
+    (
+        re.compile(rb'\{"time":"[^"]*","key":[^,]*,"user":[^,]*,"source":[^,]*,"action":'),
+        "an audit log",
+    ),
+    (
+        re.compile(rb'\{\s*"users":\s*\{\s*"[^"]+":\s*\{\s*"keys":\s*\[\s*\{\s*"access_key_id"'),
+        "the users of a server",
+    ),
+)
+_UNIQUE_BYTES: Final = 1_000  # bytes that show it
 _LARGEST_MARKED: Final = 1 << 26  # bytes in which a mark is looked for
 _FOLDER_ENDINGS: Final = tuple(
     f"{separator}{name}" for separator in (os.sep, os.altsep) if separator for name in ("", ".")
@@ -118,6 +132,8 @@ def check_output(output: OutputPath) -> None:
         _check_kind(output, each)
         behind = _file_behind(each)  # its logs are beside it, and its name may be that of a log
         what = _log_of(behind) if output.is_database else _database_of(behind) or _log_of(behind)
+        if not output.is_appended:
+            what = what or _unique(behind)
         if what:
             raise _refused(output, each, f"is {what}, and is not replaced")
     if (output.begins or output.mark) and not _is_earlier(output):
@@ -284,6 +300,12 @@ def _database_of(path: Path) -> str:
         if path.is_file() and _head(_beside(path, ending)).startswith(_LOG_HEADS):
             return f"a database: {path.name}{ending} is its log"
     return ""
+
+
+def _unique(path: Path) -> str:
+    """What a file is that nobody can make again, in words; empty for any other."""
+    head = _head(path, _UNIQUE_BYTES)
+    return next((what for begins, what in _UNIQUE if begins.match(head)), "")
 
 
 def _file_behind(path: Path) -> Path:

@@ -258,6 +258,28 @@ def test_what_must_not_be_written_is_refused(
         assert not Path("new.db").exists(), what  # nothing was done in vain
 
 
+@pytest.mark.parametrize(
+    ("command", "dest"), sorted(WRITTEN.keys() - FOLLOWED), ids=lambda each: str(each)
+)
+def test_what_nobody_can_make_again_is_not_replaced_even_by_force(
+    isotone: Run, place: Callable[[str], list[str]], command: str, dest: str
+) -> None:
+    ending = {"new": ".py", "simulate": ".svg"}.get(command, "")
+    made = {
+        f"undo_log{ending}": b'{"table":"shop","items":[{"key":{"PK":{"S":"a"}},"before":{}}]}\n',
+        f"audit_log{ending}": b'{"time":"2026-01-01T12:00:00.123Z","key":"ISOT","user":null,'
+        b'"source":"10.0.0.7","action":"PutItem"}\n',
+    }
+    assert isotone("user", "add", "ann", "--credentials", "users.json").code == 0
+    made[f"users{ending}"] = Path("users.json").read_bytes()
+    for name, content in made.items():
+        Path(name).write_bytes(content)
+        outcome = isotone(*place(WRITTEN[command, dest].format(name)))
+        assert outcome.code in (1, 2), name
+        assert outcome.err.startswith("isotone: "), name
+        assert Path(name).read_bytes() == content, name
+
+
 @pytest.mark.parametrize(("command", "dest"), WRITTEN, ids=[" ".join(each) for each in WRITTEN])
 def test_an_address_is_no_output_and_its_password_is_not_shown(
     isotone: Run, place: Callable[[str], list[str]], command: str, dest: str

@@ -138,10 +138,27 @@ def test_memory_is_backed_up_to_a_file() -> None:
 
 
 def test_an_existing_target_is_replaced_only_with_force(database: isotone.Database) -> None:
-    Path("copy.db").write_text("precious")
+    isotone.backup("shop.db", "copy.db")
+    first = Path("copy.db").read_bytes()
+    write(database, range(200, 201))
     with pytest.raises(UsageError, match=r"copy.db exists; --force \(force=True\) replaces it"):
         isotone.backup("shop.db", "copy.db")
-    assert Path("copy.db").read_text() == "precious"
+    assert Path("copy.db").read_bytes() == first
+    isotone.backup("shop.db", "copy.db", force=True)
+    assert numbers_in("copy.db") == set(range(201))
+
+
+def test_what_is_no_backup_is_not_replaced_even_with_force(database: isotone.Database) -> None:
+    for content in (b"precious", b"#!/bin/sh\n", bytes(8192)):
+        Path("copy.db").write_bytes(content)
+        for make in (
+            isotone.backup,
+            lambda _, target, **options: database.backup(target, **options),
+        ):
+            with pytest.raises(UsageError, match=r"copy\.db is no database.*or delete it first"):
+                make("shop.db", "copy.db", force=True)
+        assert Path("copy.db").read_bytes() == content
+    Path("copy.db").write_bytes(b"")  # as mktemp makes it
     isotone.backup("shop.db", "copy.db", force=True)
     assert numbers_in("copy.db") == set(range(200))
 

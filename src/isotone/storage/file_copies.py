@@ -217,10 +217,14 @@ def _check_target(
 
 
 def _check_is_backup(path: str, is_earlier: IsEarlier) -> None:
-    """Raise `UsageError` for a database that a program created or opened, unless it is an earlier state of the source."""
+    """Raise `UsageError` for anything but an empty file, a backup, and a database that is an earlier state of the source."""
     header = header_of(path)
     if header is None:
-        return  # not a database, so force replaces it
+        if _is_not_empty(path):
+            raise UsageError(
+                f"{path} is no database, so it is no earlier backup: give another target, or delete it first"
+            )
+        return
     if header.application_id != APPLICATION_ID:
         raise UsageError(
             f"{path} is a database of another program, so it is not replaced: give another target, or delete it first"
