@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,3 +85,37 @@ def test_a_report_of_a_database(isotone: Run) -> None:
     report = isotone("doctor", address).out
     assert "it opens; isotone check looks for damage" in report
     assert "no such file" not in report
+
+
+class Terminal(io.StringIO):
+    """Standard input as a terminal, at which these lines are typed."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_no_output_shows_a_password(
+    isotone: Run, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = shared().new_address()
+    address = new.replace("://isotone@", "://isotone:hunter2@")
+    assert address != new
+    live = ("copy", "shop.db", address, "--live", "--state", "live.json")
+    source = ("copy", address, "new.db", "Orders", "--live", "--state", "out.json")
+    for typed, words in (
+        ("", (*live, "--until-caught-up")),
+        ("", (*live, "--cut-over", "--yes")),
+        ("", (*source, "--until-caught-up")),
+        ("n\n", (*source, "--cut-over")),
+        ("", ("seed", module, address)),
+        ("n\n", ("rewrite", module, address)),
+        ("tables\n", ("shell", address)),
+        ("", ("check", address)),
+        ("", ("doctor", address)),
+        ("", ("export", address, "Orders", "x.jsonl")),
+        ("", ("import", "rows.jsonl", address, "Orders", "--json")),
+    ):
+        monkeypatch.setattr("sys.stdin", Terminal(typed))
+        outcome = isotone(*words)
+        assert outcome.code == 0 or typed == "n\n", outcome.err
+        assert "hunter2" not in outcome.out + outcome.err, words

@@ -15,6 +15,7 @@ from isotone.cli.jobs import add_result_arguments, add_state_arguments, interrup
 from isotone.cli.program import Command, print_error
 from isotone.cli.progress import ProgressOutput, progress_output
 from isotone.errors import UsageError
+from isotone.postgres_address import hidden
 from isotone.text_table import pluralized, printable
 from isotone.values.notation import item_text, value_text
 from isotone.values.types import AttributeValue
@@ -191,7 +192,7 @@ def _print_copied(done: moving.Copied, arguments: argparse.Namespace) -> None:
     for comparison in done.comparisons.values():
         _print_comparison(comparison)
     if arguments.cut_over and done.is_complete:
-        print(f"both sides are equal: switch to {arguments.target} now")
+        print(f"both sides are equal: switch to {hidden(arguments.target)} now")
     if arguments.until_caught_up and done.is_caught_up:
         print("all changes are applied: --live follows on, and --cut-over ends the copy")
     sys.stdout.flush()
@@ -237,7 +238,8 @@ def _confirm_no_writers(arguments: argparse.Namespace) -> None:
         raise UsageError(
             "before --cut-over, stop all programs that write to the source; then give --yes"
         )
-    sys.stderr.write(f"have all programs stopped writing to {arguments.source}? [y/N] ")
+    source = hidden(arguments.source)
+    sys.stderr.write(f"have all programs stopped writing to {source}? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise UsageError("not cut over; stop the writers first")

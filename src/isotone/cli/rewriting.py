@@ -16,6 +16,7 @@ from isotone.cli.database import ADDRESSES, check_exists
 from isotone.cli.program import INTERRUPTED, Command, print_error
 from isotone.cli.progress import ProgressOutput, add_progress_argument, progress_output
 from isotone.errors import UsageError
+from isotone.postgres_address import hidden
 
 if TYPE_CHECKING:
     from isotone import Rewritten, Store, Undone
@@ -182,7 +183,7 @@ def confirm(arguments: argparse.Namespace, what: str) -> None:
         raise UsageError(
             f"give --yes to {what} without confirmation; --dry-run only shows what it would do"
         )
-    sys.stderr.write(f"{what}? [y/N] ")
+    sys.stderr.write(f"{hidden(what)}? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise UsageError("nothing was written")

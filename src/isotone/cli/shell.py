@@ -24,6 +24,7 @@ from isotone.cli.database import MEMORY, connect
 from isotone.cli.program import COMMANDS, Command, command_of, parser_of, print_error
 from isotone.error_text import error_text
 from isotone.errors import IsotoneError, UsageError
+from isotone.postgres_address import hidden
 from isotone.tables.description import table_names
 
 _BARE_JSON: Final = re.compile(r"""(?P<words>[^'"#{\[]*\s)(?P<json>[{\[].*[}\]])\s*""")
@@ -62,7 +63,7 @@ def _run(arguments: argparse.Namespace) -> int:
     with connect(arguments.source, create=True) as connection:
         shell = Shell(connection)
         if sys.stdin.isatty():
-            print(f"{arguments.source}: help lists the commands, exit leaves")
+            print(f"{hidden(arguments.source)}: help lists the commands, exit leaves")
             with _line_editing(shell.complete):
                 return shell.run(_typed_lines(shell), is_typed=True)
         return shell.run(line.rstrip("\n") for line in sys.stdin)
