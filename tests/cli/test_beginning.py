@@ -55,6 +55,13 @@ def test_a_module_from_a_file_is_what_the_other_commands_take(isotone: Run, fold
     assert "begun_shop" in isotone("tables", "shop.db").out
 
 
+def test_the_next_commands_are_those_of_the_modules_folder(isotone: Run, folder: Path) -> None:
+    Path("models").mkdir()
+    made = isotone("new", "models/begun_shop.py", "--from", "patterns.txt")
+    assert "; next, in models: isotone design begun_shop, isotone lint begun_shop" in made.out
+    assert isotone("design", "begun_shop", "--sheet", "text").code == 2  # not here
+
+
 def test_the_table_may_have_another_name(isotone: Run, folder: Path) -> None:
     assert isotone("new", "s.py", "--from", "patterns.txt").err == (
         "isotone: 's' is no name of a table, which has 3 to 255 letters, digits, _, - and .; give --table NAME\n"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,9 @@ from tests.cli.test_no_overwriting import MODULE
 from tests.postgres_server import needs_postgres, shared
 
 import isotone as package
+from isotone.cli.mcp import _source
+from isotone.cli.program import parser_of
+from isotone.mcp.tools import AssistantTools
 from isotone.postgres_address import address_of
 
 pytestmark = needs_postgres
@@ -119,3 +124,17 @@ def test_no_output_shows_a_password(
         outcome = isotone(*words)
         assert outcome.code == 0 or typed == "n\n", outcome.err
         assert "hunter2" not in outcome.out + outcome.err, words
+
+
+def test_an_assistant_gets_no_password(isotone: Run, module: str) -> None:
+    address = shared().new_address().replace("://isotone@", "://isotone:hunter2@")
+    assert isotone("seed", module, address).code == 0
+    arguments = parser_of("mcp").parse_args([address, "--model", module])
+    with ExitStack() as stack:
+        tools = AssistantTools(_source(arguments, stack))
+        found = asyncio.run(tools.call("describe_tables", {"table": "shop"}))
+        pattern = found["entities"][0]["patterns"][0]
+        asked = {"pattern": pattern["name"], "equal": dict.fromkeys(pattern["equal"], "1")}
+        answer = asyncio.run(tools.call("read_pattern", asked))
+    assert address_of(address).shown in answer["program"]
+    assert "hunter2" not in str((found, answer))

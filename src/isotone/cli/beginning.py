@@ -82,9 +82,13 @@ def _patterns_of(path: str) -> PatternFile:
 
 def _summary(begun: BegunModule, file: str) -> list[str]:
     lines = [f"{each.pattern.text}: {_answer(each)}" for each in begun.answers]
-    module = Path(file).stem
+    module, folder = Path(file).stem, Path(file).parent
+    where = "" if folder == Path() else f", in {folder}"
     patterns = pluralized(len(begun.answers), "access pattern")
-    return [*lines, f"{file} has {patterns}; next: isotone design {module}, isotone lint {module}"]
+    return [
+        *lines,
+        f"{file} has {patterns}; next{where}: isotone design {module}, isotone lint {module}",
+    ]
 
 
 def _answer(answer: PatternAnswer) -> str:

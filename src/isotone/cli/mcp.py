@@ -15,6 +15,7 @@ from isotone.cli.simulating import number, workload_of
 from isotone.cli.workbench import port
 from isotone.errors import UsageError
 from isotone.mcp.budgets import Budgets
+from isotone.postgres_address import shown
 
 if TYPE_CHECKING:
     from isotone.mcp.tools import AssistantSource
@@ -106,7 +107,7 @@ def _source(arguments: argparse.Namespace, stack: ExitStack) -> AssistantSource:
         address = f"http://{address}"
     return AssistantSource(
         backend=stack.enter_context(database.connect(address)),
-        target=address,
+        target=shown(address),
         tables=tuple(tables),
         checked=_checked(arguments.model),
         workload=workload,

@@ -163,7 +163,7 @@ def _create_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _connect(arguments: argparse.Namespace) -> AbstractContextManager[Backend]:
-    """The database of the new table. The table is made in memory first: one that is refused leaves no empty one."""
+    """The database of the new table, which is made in memory first: if it is refused, no empty database is left."""
     if not is_remote(arguments.source):
         from isotone.backends import embedded
 
