@@ -203,8 +203,10 @@ def test_responses_of_the_backend_have_the_declared_names(spy: Spy) -> None:
 
 
 def test_names_that_cannot_be(spy: Spy) -> None:
+    with pytest.raises(UsageError, match="'staging/' is not valid; give letters"):
+        connected(spy, table_prefix="staging/")
     with pytest.raises(UsageError, match="cannot name table 'shop'"):
-        connected(spy, table_prefix="staging/").create_tables(shop)
+        connected(spy, table_names={"shop": "staging/"}).create_tables(shop)
     with pytest.raises(UsageError, match="'shop' and 'staff' would both be 'one'"):
         connected(spy, table_names=lambda _: "one").create_tables(shop, staff)
     with pytest.raises(UsageError, match="gives None for table 'shop'"):
@@ -213,7 +215,7 @@ def test_names_that_cannot_be(spy: Spy) -> None:
         connected(spy, table_prefix="a-", table_names=lambda name: name)
     with pytest.raises(UsageError, match="give a dict"):
         connected(spy, table_names="shop-eu")
-    with pytest.raises(UsageError, match="give a string"):
+    with pytest.raises(UsageError, match="give letters"):
         connected(spy, table_prefix=3)
     assert spy.named <= {"one"}
 
