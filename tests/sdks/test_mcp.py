@@ -143,7 +143,7 @@ def test_every_tool_answers_on_every_engine(folder: Path, address: str) -> None:
             made = await talk.call(
                 "seed", items={"Customer": 2}, per={"Order": 3}, seed=9, add=True
             )
-            assert made["written"] == {"Customer": 2, "Order": 6}
+            assert made["sample"] == {"Customer": 2, "Order": 6}
             (table,) = (await talk.call("describe_tables"))["tables"]
             assert table["name"] == "shop"
             (_, order) = (await talk.call("describe_tables", table="shop"))["entities"]
