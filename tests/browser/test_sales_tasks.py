@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from tests.browser.chromium import needs_chromium
+from tests.browser.sales_model import Line, Order, sales
 
 import isotone
-from isotone import Attr, Entity, Global, Index, Key, Store, Table, field, version
+from isotone import Store
 from isotone.server import running_server
 from isotone.workbench import Workbench as Pages
 
@@ -20,31 +21,9 @@ pytest.importorskip("playwright")
 
 from tests.browser.workbench_page import Workbench  # noqa: E402
 
-sales = Table("sales", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
 START = datetime(2026, 4, 1, 8, 30, tzinfo=UTC)
 ORDERS = 40
 CUSTOMERS = ("ann", "bob", "graham-the-elder")
-
-
-class Order(Entity, table=sales):
-    customer: Attr[str] = field()
-    number: Attr[int] = field(max=99_999)
-    status: Attr[Literal["PLACED", "PAID", "SHIPPED"]] = field(default="PLACED")
-    placed: Attr[datetime] = field(precision="seconds")
-    total: Attr[Decimal] = field(min=0)
-    revision: Attr[int] = version()
-
-    primary = Key("ORDER", number).sort("ORDER")
-    by_customer = Index("GSI1", "CUSTOMER", customer).sort("PLACED", placed)
-
-
-class Line(Entity, table=sales):
-    number: Attr[int] = field(max=99_999)
-    line: Attr[int] = field(max=99)
-    product: Attr[str] = field()
-    quantity: Attr[int] = field(min=1)
-
-    primary = Order.primary.children(number).after("LINE", line)
 
 
 @pytest.fixture

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from tests.browser.chromium import needs_chromium
+from tests.browser.sales_model import Line, Order, sales
 
 import isotone
-from isotone import Attr, Entity, Global, Index, Key, Store, Table, field, version
+from isotone import Attr, Entity, Key, Store, Table, field
 from isotone.server import running_server
 from isotone.workbench import Workbench as Pages
 
@@ -21,29 +22,7 @@ pytest.importorskip("playwright")
 
 from tests.browser.workbench_page import Workbench  # noqa: E402
 
-sales = Table("sales", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
 START = datetime(2026, 3, 1, 8, tzinfo=UTC)
-
-
-class Order(Entity, table=sales):
-    customer: Attr[str] = field()
-    number: Attr[int] = field(max=99_999)
-    status: Attr[Literal["PLACED", "PAID", "SHIPPED"]] = field(default="PLACED")
-    placed: Attr[datetime] = field(precision="seconds")
-    total: Attr[Decimal] = field(min=0)
-    revision: Attr[int] = version()
-
-    primary = Key("ORDER", number).sort("ORDER")
-    by_customer = Index("GSI1", "CUSTOMER", customer).sort("PLACED", placed)
-
-
-class Line(Entity, table=sales):
-    number: Attr[int] = field(max=99_999)
-    line: Attr[int] = field(max=99)
-    product: Attr[str] = field()
-    quantity: Attr[int] = field(min=1)
-
-    primary = Order.primary.children(number).after("LINE", line)
 
 
 notes = Table("notes")
