@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from random import Random
 from typing import Any
 
 import pytest
@@ -311,20 +313,47 @@ def test_memory_is_bounded_and_no_count_is_lost(monkeypatch: pytest.MonkeyPatch)
         assert any(each["table"] == "(other)" for each in found)
 
 
-def test_a_busy_server_samples_cheap_requests_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_busy_server_counts_queries_by_their_units(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(served_queries, "BUSY", 0)
+    read_all = {
+        "TableName": "orders",
+        "KeyConditionExpression": "customer = :c",
+        "ExpressionAttributeValues": {":c": {"S": "c1"}},
+    }
+    key = {"customer": {"S": "c1"}, "at": {"S": "00001"}}
+    calls: Counter[tuple[str, str, str]] = Counter()
+    units: Counter[tuple[str, str, str]] = Counter()
     with isotone.open() as database:
         fill(database)
-        database.measure()
-        key = {"customer": {"S": "c1"}, "at": {"S": "00001"}}
-        for number in range(3400):
-            send(database, "GetItem", TableName="orders", Key=key)
-            if number % 100 == 0:
-                send(database, "Scan", TableName="orders")
-        found = {each["action"]: each for each in json.loads(database.served())["queries"]}
-        assert found["Scan"]["calls"] == 34
-        assert found["GetItem"]["calls"] == pytest.approx(3400, rel=0.1)
-        assert found["GetItem"]["units"] == pytest.approx(1700, rel=0.1)
+        text = {"customer": {"S": "big"}, "text": {"S": "x" * 390_000}}
+        for number in range(3):
+            item = {**text, "at": {"S": f"{number:05}"}}
+            database.execute("PutItem", {"TableName": "orders", "Item": item})
+        for seed in range(4):
+            monkeypatch.setattr(served_queries, "random", Random(seed).random)
+            database.measure()
+            for number in range(2000):
+                send(database, "GetItem", TableName="orders", Key=key)
+                send(database, "Query", **read_all, Limit=1)
+                if number % 10 == 0:
+                    send(database, "Query", **read_all, FilterExpression="attribute_exists(gone)")
+                if number % 100 == 0:
+                    # Each is counted, and what follows it has no better chance.
+                    send(database, "Scan", TableName="orders", Select="COUNT")
+                    send(database, "Query", **read_all, Limit=2, ProjectionExpression="customer")
+            for each in json.loads(database.take_served()):
+                shape = (each["action"], each["filter"], each["projection"])
+                calls[shape] += each["calls"]
+                units[shape] += each["units"]
+    assert calls["Scan", "", ""] == 4 * 20
+    for shape, executed, consumed in (
+        (("GetItem", "", ""), 2000, 0.5),
+        (("Query", "", ""), 2000, 0.5),
+        (("Query", "attribute_exists(gone)", ""), 200, 3),
+    ):
+        assert calls[shape] == pytest.approx(4 * executed, rel=0.2), shape
+        assert units[shape] == pytest.approx(4 * executed * consumed, rel=0.2), shape
+    assert calls["Query", "", "customer"] <= 4 * 64, "80 were sent, each of which may count as 64"
 
 
 def test_counts_of_processes_are_added() -> None:

@@ -92,11 +92,12 @@ class Api:
         try:
             request = decode(action.request, body)
             served = self.served
-            if served is not None and operation in COUNTED:
-                is_sampled = served.is_sampled()
-                if is_sampled or operation in MAY_BE_EXPENSIVE:
-                    answer = served.run(self.engine, action, request, body, is_sampled)
-                    return encode_response(answer)
+            if (
+                served is not None
+                and operation in COUNTED
+                and (operation in MAY_BE_EXPENSIVE or served.is_sampled())
+            ):
+                return encode_response(served.run(self.engine, action, request, body))
             return encode_response(action.run(self.engine, request))
         except EvaluateFirst as ended:
             if in_group:

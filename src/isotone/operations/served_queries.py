@@ -1,9 +1,10 @@
 """What a server has served, by the shape of requests: action, table, index, and expressions without their values.
 
 Each shape has its calls, units, items read and returned, and a histogram of the time in the engine. All requests of a quiet
-server are counted, and of a busy one all queries, scans and statements of two units or more; of its other requests one of 17,
-which stands for 17. A batch or transaction is one request, whose shape has each kind of its parts once. Memory is bounded:
-`MOST` shapes have counts of their own, and the cheapest ones count as others of their action when more appear.
+server are counted, and of a busy one those queries, scans and statements that consume 16 units or more. Of its cheaper ones, one is
+counted every 32 units or so: one that consumes four has a chance of one in eight, and counts as eight. Of its other requests
+one of 17 is counted. A batch or transaction is one request, whose shape has each kind of its parts once. Memory is bounded: `MOST`
+shapes have counts of their own, and the cheapest ones count as others of their action when more appear.
 
 A request finds its counts by one look-up, with its expressions as they are written. Requests that differ only in the
 names of placeholders, or in the values in a statement, have the same shape, and so the same counts. PartiQL is imported
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import cycle
 from operator import attrgetter
+from random import random
 from time import perf_counter
 from typing import Any, Final, TypeAlias
 
@@ -38,9 +40,9 @@ BUSY = 1000.0
 """Requests a second from which a server is busy."""
 
 _SPELLINGS: Final = 2000  # of requests, whose counts are known by their text
-_EXPENSIVE: Final = 2.0  # units from which each request is counted
-_SAMPLED: Final = 17  # cheap requests of a busy server, of which one is counted; no period of a program has this length
-_LOOK: Final = 50  # counted requests after which the rate is looked at
+_STEP: Final = 32.0  # units of queries of a busy server, of which one is counted, on average
+_SAMPLED: Final = 17  # other requests of a busy server, of which one is counted; no period of a program has this length
+_LOOK: Final = 1000  # requests after which the rate is looked at
 _LARGEST_EXAMPLE: Final = 4096  # bytes of a request that is kept to be explained
 _LONGEST: Final = 400  # characters of an expression that are shown
 _OTHER: Final = "(other)"
@@ -141,7 +143,7 @@ _NAMED: Final = frozenset(_MEMBERS) - {"ExecuteStatement"}  # with names of attr
 COUNTED: Final = frozenset(_get)
 """The actions whose requests are counted."""
 MAY_BE_EXPENSIVE: Final = frozenset({"Query", "Scan", "ExecuteStatement"})
-"""Those of them that are counted whenever they are expensive."""
+"""Those of them that are counted by their units."""
 
 
 class ShapeCounts(msgspec.Struct):
@@ -203,34 +205,53 @@ class ServedQueries:
         self._by_shape: dict[tuple[str, ...], ShapeCounts] = {}
         self._every = 1
         self.is_sampled: Callable[[], bool] = cycle([True]).__next__
-        """Whether the next request is counted, cheap or not."""
-        self._sampled = 0
+        """Whether the next request is counted, if it is none that may be expensive."""
+        self._step = 0.0  # units of queries of which one is counted; a quiet server counts all
+        self._left = 0.0  # units until the next is counted
+        self._calls = 0
         self._looked_at = perf_counter()
 
-    def run(
-        self, engine: Engine, action: Action, request: Any, body: bytes, is_sampled: bool
-    ) -> Answer:
-        """Execute a request, and count it; one that is not sampled, only if it was expensive."""
+    def run(self, engine: Engine, action: Action, request: Any, body: bytes) -> Answer:
+        """Execute a request that is sampled, or that may be expensive, and count it."""
         spent = per_thread.spent
         spent.read = spent.returned = 0
         units = spent.units
         began = perf_counter()
         answer = action.run(engine, request)
         units = spent.units - units
-        if not is_sampled and units < _EXPENSIVE:
-            return answer
-        seconds = perf_counter() - began
-        if is_sampled:
-            self._pace()
-        self._count(action.name, request, body, spent, units, seconds)
+        calls = self._every
+        if action.name in MAY_BE_EXPENSIVE:
+            calls = self._queries(units)
+            if calls == 0:
+                return answer
+        now = perf_counter()
+        self._pace(calls, now)
+        self._count(action.name, request, body, spent, units, now - began, calls)
         return answer
 
+    def _queries(self, units: float) -> int:
+        """How many queries of these units the executed one counts for, so that all that were executed are counted."""
+        step = self._step
+        if units >= step / 2:
+            return 1
+        # Threads that write this at once lose one of their differences, which favours no shape.
+        self._left -= units
+        if self._left > 0.0:
+            return 0
+        self._left += step * (0.5 + random())
+        return int(step / max(units, 0.5) + random())  # rounded up as often as the fraction says
+
     def _count(
-        self, name: str, request: Any, body: bytes, spent: Spent, units: float, seconds: float
+        self,
+        name: str,
+        request: Any,
+        body: bytes,
+        spent: Spent,
+        units: float,
+        seconds: float,
+        calls: int,
     ) -> None:
-        """Count a request: an expensive one as itself, a cheap one as all those that were not counted."""
-        is_one = units >= _EXPENSIVE and name in MAY_BE_EXPENSIVE
-        weight = 1 if is_one else self._every
+        """Count a request as so many calls."""
         spelling = _spelling(name, request)
         try:
             counts = self._by_spelling.get(spelling)
@@ -240,25 +261,24 @@ class ServedQueries:
         if counts is None:
             counts = self._find(spelling, _shape(name, request))
         read = spent.read
-        counts.calls += weight
-        counts.units += units * weight
-        counts.read += read * weight
-        counts.returned += spent.returned * weight
-        counts.seconds += seconds * weight
-        counts.latencies[bisect_left(BOUNDS, seconds)] += weight
+        counts.calls += calls
+        counts.units += units * calls
+        counts.read += read * calls
+        counts.returned += spent.returned * calls
+        counts.seconds += seconds * calls
+        counts.latencies[bisect_left(BOUNDS, seconds)] += calls
         if read >= counts.most_read and len(body) <= _LARGEST_EXAMPLE:
             counts.most_read = read
             counts.request = msgspec.Raw(bytes(body))
 
-    def _pace(self) -> None:
+    def _pace(self, calls: int, now: float) -> None:
         """Count each request of a quiet server, and one of some of a busy one."""
-        now = perf_counter()
-        self._sampled += 1
-        if self._sampled == _LOOK:
-            rate = _LOOK * self._every / max(now - self._looked_at, 1e-9)
-            self._every = _SAMPLED if rate > BUSY else 1
+        self._calls += calls
+        if self._calls >= _LOOK:
+            is_busy = self._calls > BUSY * (now - self._looked_at)
+            self._step, self._every = (_STEP, _SAMPLED) if is_busy else (0.0, 1)
             self.is_sampled = cycle([True] + [False] * (self._every - 1)).__next__
-            self._sampled, self._looked_at = 0, now
+            self._calls, self._looked_at = 0, now
 
     def _find(self, spelling: Any, shape: ShapeCounts) -> ShapeCounts:
         """The counts of a request that is spelled as none before it."""
