@@ -392,6 +392,21 @@ def test_cursors_that_expire() -> None:
             store.page(query, size=1, cursor=cursor)
 
 
+def test_a_cursor_lives_as_long_as_it_may() -> None:
+    clock = ManualClock(START + timedelta(seconds=0.9))
+    with connect(clock=clock, cursor_lifetime=0.5) as store:
+        store.create_tables(shop)
+        for number in range(3):
+            store.put(order(number))
+        query = Order.primary.where(CUSTOMER)
+        cursor = store.page(query, size=1).cursor
+        clock.advance(0.45)
+        assert store.page(query, size=1, cursor=cursor).items == [order(1)]
+        clock.advance(1.1)
+        with pytest.raises(InvalidCursor, match="expired"):
+            store.page(query, size=1, cursor=cursor)
+
+
 def test_an_option_that_does_not_exist() -> None:
     with pytest.raises(
         UsageError, match="cursor_secrets is not an option; did you mean cursor_secret"

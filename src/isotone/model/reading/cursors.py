@@ -15,6 +15,7 @@ import hmac
 import zlib
 from base64 import urlsafe_b64decode
 from binascii import b2a_base64
+from math import ceil
 from typing import Any, Final
 
 import msgspec
@@ -37,7 +38,7 @@ _decode: Final = msgspec.msgpack.Decoder().decode
 class CursorCipher:
     """Writes and reads the cursors of one store, with its secret.
 
-    A cursor is refused `lifetime` seconds after it was made; None means it never expires.
+    A cursor is refused `lifetime` seconds after it was made, from the next full second on; None means it never expires.
     """
 
     def __init__(self, secret: bytes, clock: Clock, lifetime: float | None = None) -> None:
@@ -52,7 +53,7 @@ class CursorCipher:
 
     def write(self, state: Any, query: bytes) -> str:
         """The cursor for a state of JSON values, bound to the query with this identity."""
-        expiry = None if self._lifetime is None else int(self._clock.now() + self._lifetime)
+        expiry = None if self._lifetime is None else ceil(self._clock.now() + self._lifetime)
         compressor = zlib.compressobj(9, zlib.DEFLATED, _WINDOW, 1)
         content = compressor.compress(query + _encode((expiry, state))) + compressor.flush()
         tag = self._tag(content)
