@@ -73,6 +73,18 @@ def test_beyond_the_width_nothing_is_written(issues: Any) -> None:
     assert issues.item(Issue(repo="r", number=1))["stars"] == {"N": "1"}
 
 
+def test_a_negative_number_is_not_reported_in_place_of_the_largest(issues: Any) -> None:
+    class Level(Entity, table=repos):
+        height: Attr[int] = field(min=-10, max=99_999)
+
+        primary = Key("LEVEL").sort("AT", height)
+
+    issues.store.put(Level(height=-9))
+    assert isotone.headroom_notices() == []
+    with pytest.warns(HeadroomWarning, match="has reached 99998, 100% of the 99999"):
+        issues.store.put(Level(height=99_998))
+
+
 def test_a_number_that_may_use_all_of_its_width_is_not_reported(issues: Any) -> None:
     class Part(Entity, table=repos):
         repo: Attr[str] = field()

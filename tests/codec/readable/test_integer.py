@@ -53,7 +53,8 @@ def test_bounds_are_in_order() -> None:
         Integer(3, 3)
 
 
-def test_the_share_of_the_bound_on_its_side() -> None:
-    assert [Integer(-10, 1000).share(value) for value in (-5, 0, 300)] == [0.5, 0, 0.3]
+def test_the_share_of_the_maximum() -> None:
+    assert [Integer(-10, 1000).share(value) for value in (-5, 0, 300)] == [0, 0, 0.3]
+    assert Integer(-10, 0).share(-9) == Integer(-10, -5).share(-6) == 0
     assert Integer(5, 10).share(7) == 0.7
     assert Integer(0, 10).share(0) == 0

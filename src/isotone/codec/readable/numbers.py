@@ -164,9 +164,8 @@ class Integer(Directed):
         return tuple(map(self.encode, (self.minimum, middle, nearest, self.maximum)))
 
     def share(self, value: int) -> float:
-        """The fraction of the bound on its side of zero that a value has reached."""
-        bound = self.maximum if value > 0 else self.minimum
-        return max(0.0, value / bound) if bound else 0.0
+        """The fraction of the maximum that a value has reached; 0 of a negative one."""
+        return max(0, value) / self.maximum if self.maximum > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
