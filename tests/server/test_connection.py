@@ -228,6 +228,24 @@ def test_a_request_with_expect_gets_100_continue(url):
         assert answers(sock, 1) == [(200, b'{"GetItem":123}')]
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_request_with_expect_behind_a_write_gets_its_100_continue(url, service, waits):
+    head = request_bytes("GetItem", b"123", Expect="100-continue").removesuffix(b"123")
+    service.hold.clear()
+    with dial(url) as sock, sock.makefile("rb") as stream:
+        sock.sendall(request_bytes("PutItem", b"1") + head + (b"" if waits else b"123"))
+        time.sleep(0.1)
+        service.hold.set()
+        if waits:
+            while (line := stream.readline()) != b'{"PutItem":1}HTTP/1.1 100 Continue\r\n':
+                assert line
+            sock.sendall(b"123")
+        while (line := stream.readline()) != b"HTTP/1.1 200 OK\r\n":
+            assert b"100 Continue" not in line
+        sock.sendall(request_bytes("GetItem", b"4", Connection="close"))
+        assert stream.read().endswith(b'{"GetItem":4}')
+
+
 def test_a_declined_upgrade_with_expect_gets_100_continue_once(url):
     headers = {"Connection": "Upgrade", "Upgrade": "h2c", "Expect": "100-continue"}
     with dial(url) as sock:

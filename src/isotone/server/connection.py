@@ -113,6 +113,7 @@ class ServerConnection(asyncio.Protocol):
         "_counted",
         "_dispatcher",
         "_every",
+        "_expects",
         "_fault",
         "_finishing",
         "_gate",
@@ -190,6 +191,7 @@ class ServerConnection(asyncio.Protocol):
         )
         self._in_head = True
         self._unread = 0  # bytes of responses that the client had not read at the last sweep
+        self._expects = False  # a client that waits for a 100 Continue has not got it
         self._fault: PlainResponse | None = None  # why the headers so far are refused
         self._quiet = 0.0  # seconds without activity, counted by the sweep
         self._outstanding: tuple[ResponseStyle, bool, str, float] | None = None
@@ -296,12 +298,17 @@ class ServerConnection(asyncio.Protocol):
             self._refuse(HEAD_TOO_LARGE)
         else:
             self._admit()
-        if self._header_names.expect and not self._closing and self._is_free():
+        if self._header_names.expect and not self._closing:
+            self._expects = not self._parser.should_upgrade()  # then the request is parsed again
             self._ask_for_body()
 
     def _ask_for_body(self) -> None:
-        if not self._parser.should_upgrade():  # otherwise the request is parsed again
-            self._transport.write(_CONTINUE)
+        """Send the 100 Continue that a client waits for, unless the response to an earlier request must be sent first."""
+        is_free = self._outstanding is None and not self._backlog and not self._blocked
+        if self._expects and is_free:
+            self._expects = False
+            if not self._in_head and self._header_names.expect:  # its body has not come meanwhile
+                self._transport.write(_CONTINUE)
 
     def _joined(self, name: bytes, value: bytes) -> bytes:
         """The value of a repeated header: both values, in order; a fault if it may not be repeated."""
@@ -435,12 +442,14 @@ class ServerConnection(asyncio.Protocol):
         if self._paused and not (backlog or self._blocked or self._transport.is_closing()):
             self._paused = False
             self._transport.resume_reading()
+        if self._expects:
+            self._ask_for_body()
 
     def _start(self, request: _Request, keep_alive: bool, began: float) -> None:
         """Answer a request, or leave it outstanding."""
         try:
             if type(request) is not ServiceCall:
-                self._start_page_or_refusal(request, keep_alive)
+                self._start_other(request, keep_alive)
                 return
             operation, style = request.operation, request.style
             number = self._requests[operation] = self._requests[operation] + 1
@@ -461,15 +470,12 @@ class ServerConnection(asyncio.Protocol):
         self._turn_ends = 0.0
         self._advance()
 
-    def _is_free(self) -> bool:
-        return self._outstanding is None and not self._backlog and not self._blocked
-
     def _pause_reading(self) -> None:
         self._paused = True
         self._transport.pause_reading()
 
-    def _start_page_or_refusal(self, request: _Request, keep_alive: bool) -> None:
-        """Answer a request that is not for the service: a page, or a refusal."""
+    def _start_other(self, request: _Request, keep_alive: bool) -> None:
+        """Start what is no decoded request of the service: one that must be decoded first, a page, or a refusal."""
         if type(request) is RoutedPageRequest:
             assert self._page_requests is not None
             self._outstanding = ORDINARY, keep_alive, "", 0.0
@@ -512,7 +518,7 @@ class ServerConnection(asyncio.Protocol):
         except Exception:  # as in `_start`
             log.exception("a request could not be answered")
             self._break_off()
-        if self._backlog or self._held or self._paused:
+        if self._backlog or self._held or self._paused or self._expects:
             self._take_turn()
 
     def _respond(
