@@ -11,7 +11,7 @@ from tests.operations.conftest import key_schema
 
 import isotone
 from isotone.backends import embedded
-from isotone.errors import ApiError
+from isotone.errors import ApiError, UsageError
 from isotone.testing import replication
 
 HOME, AWAY, THIRD = "us-east-1", "eu-west-1", "ap-south-1"
@@ -264,3 +264,11 @@ def test_settings_of_what_is_missing_are_refused(database: isotone.Database) -> 
     ):
         code_ = refused(client, "update_global_table_settings", GlobalTableName="tab", **more)
         assert code_ == code
+
+
+@pytest.mark.parametrize("lag", [-1, float("nan"), float("inf"), 1e305, "5"])
+def test_a_lag_that_cannot_be_waited_for_is_refused(lag: Any) -> None:
+    with isotone.open() as database:
+        with pytest.raises(UsageError, match="is not a number of seconds from 0 to 1e9"):
+            database.set_replication(lag=lag)
+        assert database.replication == (0.0, False)

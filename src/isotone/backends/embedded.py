@@ -436,8 +436,8 @@ class Database(Native):
 
         `isotone.testing.replication` sets both for a block. Time is measured by the database's clock.
         """
-        if not lag >= 0:
-            raise UsageError(f"lag={lag!r} is not a number of seconds; give 0 or more")
+        if not isinstance(lag, int | float) or not 0 <= lag <= 1e9:
+            raise UsageError(f"lag={lag!r} is not a number of seconds from 0 to 1e9")
         home = self.engine.home
         home.replication_lag, home.replication_paused = lag, paused
         self._wake_if_wanted()

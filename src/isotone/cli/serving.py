@@ -247,8 +247,8 @@ def _lag(text: str) -> float:
         lag = float(text)
     except ValueError:
         lag = -1.0
-    if not 0 <= lag < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds; write 0 or more")
+    if not 0 <= lag <= 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0 to 1e9")
     return lag
 
 

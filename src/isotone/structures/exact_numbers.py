@@ -69,7 +69,7 @@ def plain(number: Decimal) -> Decimal:
 def _finite(value: object, what: str) -> Decimal:
     number = decimal_of(value, what)
     if not number.is_finite():
-        raise UsageError(f"{value!r} cannot be {what}: it is not finite, so it cannot be ordered")
+        raise UsageError(f"{value!r} cannot be {what}: only a finite number can")
     return added(number, Decimal(0))
 
 
