@@ -136,6 +136,7 @@ class Engine:
         self.reading_beside: AbstractContextManager[Engine] = (
             LockBlock(self) if store.exclusive else ReadingBeside(self)
         )
+        # Called as a method; which of the two it is depends on whether others may write.
         self.read_optimistically: OptimisticRead = (
             self._read_alone if store.exclusive else self._read_beside_writers
         )

@@ -1,4 +1,4 @@
-"""Counts what a session of an assistant reads and writes, and refuses what goes beyond its budgets.
+"""Every request of an assistant passes here: counts what its session reads and writes, refuses what is over its budgets.
 
     backend = MeteredBackend(engine, Budgets(), writable=False)
     backend.begin()                                   # a call begins

@@ -767,8 +767,8 @@ class Operations(Host[M_co]):
     def changes(self, table: Table, *, since: datetime | None = None) -> Batches[Event[Entity]]:
         """Iterate over a table's changes in the last day, up to now.
 
-        Changes of entities with the same partition key are in order. `since` skips older changes. Requires `Table(…,
-        stream=…)`. To process new changes as they happen without losing any, use `isotone.structures.Worker`.
+        Changes of entities with the same partition key are in order. `since` skips older changes. Raises `UsageError` for a
+        table without a stream (`Table(…, stream=…)`). To process new changes as they happen without losing any, use `isotone.structures.Worker`.
         """
         self.capabilities.require(
             ["streams"],

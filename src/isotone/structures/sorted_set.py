@@ -1,5 +1,5 @@
 # ruff: noqa: A002 - arguments have the names that redis-py gives them
-"""Sorted sets: members with scores, in their order; the commands of Redis (zadd with nx, gt, ch; zpopmin, zrange …).
+"""Sorted sets: members with scores, in their order; a method for each command of Redis (zadd with nx, gt; zpopmin …).
 
     trending = SortedSet(store, "trending:2013-04-19")
     trending.create_table()
