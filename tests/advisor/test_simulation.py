@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,6 @@ from isotone.advisor.simulation.partitions import (
     number_of,
     partition_of,
     placed,
-    throttled_share,
 )
 from isotone.advisor.simulation.plots import save
 from isotone.advisor.simulation.runs import interval_of
@@ -814,18 +814,18 @@ def test_shares_are_those_of_the_sum(size: int, exponent: float, rank: int) -> N
     weights = [n**-exponent for n in range(1, size + 1)]
     ranks = Ranks(size, exponent)
     assert ranks.share(rank) == pytest.approx(weights[rank - 1] / sum(weights), rel=1e-3)
-    assert ranks.share_of_first(rank) == pytest.approx(sum(weights[:rank]) / sum(weights), rel=1e-3)
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 1.4])
 def test_picks_follow_the_shares(exponent: float) -> None:
     ranks, chance = Ranks(100_000, exponent), random.Random(1)
+    below = [0.0, *accumulate(rank**-exponent for rank in range(1, 100_001))]
     picked = [ranks.pick(chance) for _ in range(20_000)]
     assert min(picked) >= 1
     assert max(picked) <= 100_000
     for bound in (1, 100, 5000, 50_000):
         share = sum(rank <= bound for rank in picked) / len(picked)
-        assert share == pytest.approx(ranks.share_of_first(bound), abs=0.015)
+        assert share == pytest.approx(below[bound] / below[-1], abs=0.015)
 
 
 def test_ids_are_different() -> None:
@@ -833,23 +833,6 @@ def test_ids_are_different() -> None:
     ids = {people.member(number).id for number in range(1, 20_000)}
     assert len(ids) == 19_999
     assert all(len(each) == len("user-") + 8 for each in ids)
-
-
-@given(st.lists(st.floats(0, 5000), min_size=24, max_size=24), st.floats(1, 5000))
-def test_throttled_and_burst(day: list[float], capacity: float) -> None:
-    share = throttled_share(day, capacity)
-    assert 0 <= share <= 1
-    if max(day) <= capacity:
-        assert share == 0
-    assert throttled_share(day, capacity * 2) <= share
-
-
-def test_a_burst_lasts_for_five_minutes_of_unused_capacity() -> None:
-    quiet_then_double = [0.0] * 23 + [200.0]
-    wanted, kept = 200.0 * 3600, 100.0 * 300
-    assert throttled_share(quiet_then_double, 100.0) == pytest.approx(
-        (wanted - 100 * 3600 - kept) / wanted
-    )
 
 
 def test_partitions_have_equal_ranges() -> None:

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from isotone.errors import UsageError, ValidationException
 from isotone.values.attribute_validation import canonical_value
 from isotone.values.json import (
-    base64_to_bytes,
-    bytes_to_base64,
     from_wire,
     item_from_wire,
     item_to_wire,
@@ -99,31 +97,3 @@ def test_what_has_no_counterpart_is_refused(value: Any, words: str) -> None:
 def test_numbers_that_do_not_fit_are_refused(number: Any) -> None:
     with pytest.raises(ValidationException):
         to_wire(number)
-
-
-def test_binary_is_bytes_for_clients() -> None:
-    item = {
-        "a": {"B": b"a"},
-        "s": {"BS": [b"a", b""]},
-        "l": {"L": [{"S": "x"}, {"B": bytearray(b"a")}]},
-        "m": {"M": {"k": {"M": {"b": {"B": b"a"}}}}},
-        "n": {"N": "1"},
-    }
-    wire = {
-        "a": {"B": "YQ=="},
-        "s": {"BS": ["YQ==", ""]},
-        "l": {"L": [{"S": "x"}, {"B": "YQ=="}]},
-        "m": {"M": {"k": {"M": {"b": {"B": "YQ=="}}}}},
-        "n": {"N": "1"},
-    }
-    assert bytes_to_base64({"M": item}) == {"M": wire}
-    assert base64_to_bytes({"M": wire}) == {"M": item}
-
-
-@pytest.mark.parametrize(
-    "item", [{}, {"a": {"S": "x"}, "l": {"L": [{"N": "1"}]}, "m": {"M": {"k": {"L": []}}}}]
-)
-def test_without_binary_nothing_is_copied(item: dict[str, Any]) -> None:
-    value = {"M": item}
-    assert bytes_to_base64(value) is value
-    assert base64_to_bytes(value) is value

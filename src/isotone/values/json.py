@@ -1,4 +1,4 @@
-"""Converts Python values to DynamoDB JSON and back (int, Decimal, set, bytes), and bytes to base64.
+"""Converts Python values to DynamoDB JSON and back (int, Decimal, set, bytes).
 
 `to_wire` and `from_wire` convert like boto3's serializers. Numbers are `int` or `Decimal` on the way in and
 `Decimal` on the way out. A Python set becomes a string, number or binary set, depending on its members. Floats
@@ -71,50 +71,6 @@ def _with_empty_map(value: Any) -> Any:
 def text_of_bytes(raw: bytes | bytearray | memoryview) -> str:
     """Base64, the form of binary values in JSON."""
     return b2a_base64(raw, newline=False).decode()
-
-
-def bytes_to_base64(value: AttributeValue) -> AttributeValue:
-    """A value with base64 in place of bytes; the same object if it has none."""
-    return _with_binary(value, _text_of_any)
-
-
-def base64_to_bytes(value: AttributeValue) -> AttributeValue:
-    """The reverse of `bytes_to_base64`; the AWS SDKs return bytes."""
-    return _with_binary(value, a2b_base64)
-
-
-def _text_of_any(content: Any) -> Any:
-    """Bytes as base64. Anything else is returned unchanged; the database refuses it."""
-    return text_of_bytes(content) if isinstance(content, BYTES_TYPES) else content
-
-
-def _with_binary(value: AttributeValue, convert: Callable[[Any], Any]) -> AttributeValue:
-    for code, content in value.items():
-        if code == "B":
-            return {**value, "B": convert(content)}
-        if code == "BS":
-            return {**value, "BS": [convert(member) for member in content]}
-        if code == "M":
-            members = _members_with_binary(content, convert)
-            return value if members is content else {**value, "M": members}
-        if code == "L":
-            elements = [_with_binary(element, convert) for element in content]
-            same = all(new is old for new, old in zip(elements, content, strict=True))
-            return value if same else {**value, "L": elements}
-    return value
-
-
-def _members_with_binary(members: Item, convert: Callable[[Any], Any]) -> Item:
-    changed: Item = {}
-    for name, value in members.items():
-        if not value.keys() <= _WITHOUT_BINARY:
-            new = _with_binary(value, convert)
-            if new is not value:
-                changed[name] = new
-    return {**members, **changed} if changed else members
-
-
-_WITHOUT_BINARY: Final = frozenset({"S", "N", "BOOL", "NULL", "SS", "NS"})
 
 
 def _converter_of_base_class(value: Any) -> Callable[[Any], AttributeValue]:

@@ -19,11 +19,8 @@ READS: Final = 3000.0
 WRITES: Final = 1000.0
 """Write units per second that one partition serves."""
 PARTITION_BYTES: Final = 10 * 10**9
-BURST: Final = 300.0
-"""Seconds of unused provisioned capacity that are kept."""
 FIRST: Final = 4
 """Partitions of a new table on demand: it serves 12,000 read units or 4,000 write units a second at once."""
-_MINUTES: Final = 24 * 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +72,3 @@ def placed(
         at = partition_of(key, partitions)
         loads[at] += load
     return loads
-
-
-def throttled_share(day: Sequence[float], capacity: float) -> float:
-    """The share of a day's units that a table with this provisioned capacity throttles.
-
-    `day` has the units per second of each hour. A burst may use the unused capacity of the last 300 seconds.
-    """
-    kept = capacity * BURST
-    refused = wanted = 0.0
-    for minute in range(_MINUTES):
-        units = day[minute * len(day) // _MINUTES] * 60
-        free = capacity * 60 + kept
-        refused += max(units - free, 0.0)
-        wanted += units
-        kept = min(max(free - units, 0.0), capacity * BURST)
-    return refused / wanted if wanted else 0.0

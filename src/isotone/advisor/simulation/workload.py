@@ -63,10 +63,6 @@ class Ranks:
         """One member's share of the whole."""
         return float(rank**-self._exponent / self._total)
 
-    def share_of_first(self, ranks: int) -> float:
-        """The first members' share of the whole."""
-        return self._below(min(ranks, self.size)) / self._total
-
     def pick(self, chance: random.Random) -> int:
         """A random rank, according to the shares."""
         wanted = chance.random() * self._total
