@@ -352,7 +352,7 @@ sys.setswitchinterval(1e-6)
 together = threading.Barrier(THREADS)
 for ask in (
     lambda shape: request_decoding.decode(shape, body),
-    lambda shape: request_decoding.convert(shape, request),
+    lambda shape: request_decoding.decode_mapping(shape, request),
 ):
     shapes = [nested() for _ in range(20)]
     threads = [threading.Thread(target=work, args=(ask,)) for _ in range(THREADS)]

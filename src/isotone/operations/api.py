@@ -33,7 +33,7 @@ from isotone.operations.action import ACTIONS, GROUPED, Action
 from isotone.operations.item_responses import JsonItems, encode_plain, encode_response
 from isotone.operations.long_requests import is_long, this_thread
 from isotone.operations.long_writes import EvaluateFirst, evaluating_first
-from isotone.operations.request_decoding import convert, decode
+from isotone.operations.request_decoding import decode, decode_mapping
 from isotone.operations.served_queries import COUNTED, MAY_BE_EXPENSIVE, ServedQueries
 from isotone.values.plain_json import plain
 
@@ -120,7 +120,7 @@ class Api:
             raise UnknownOperationException
         try:
             try:
-                answer = action.run(self.engine, convert(action.request, request))
+                answer = action.run(self.engine, decode_mapping(action.request, request))
             except EvaluateFirst as ended:
                 again = partial(self.execute, operation, request, json_items=json_items)
                 return evaluating_first(again, ended)

@@ -21,7 +21,7 @@ from isotone.engine.engine import Engine
 from isotone.errors import ApiError, IsotoneError, StorageError, TakesLong
 from isotone.operations.action import ACTIONS
 from isotone.operations.api import Answered, Api
-from isotone.operations.request_decoding import convert, decode
+from isotone.operations.request_decoding import decode, decode_mapping
 from isotone.operations.request_members import ApiStructure
 
 log: logging.Logger = logging.getLogger("isotone")
@@ -67,7 +67,7 @@ class ReplicaReads(Api):
         self, operation: str, request: Mapping[str, Any], *, json_items: bool = False
     ) -> dict[str, Any]:
         """The same as `Api.execute`."""
-        if not _is_eventual(operation, request, convert):
+        if not _is_eventual(operation, request, decode_mapping):
             return super().execute(operation, request, json_items=json_items)
         return self._answer_of(lambda api: api.execute(operation, request, json_items=json_items))
 

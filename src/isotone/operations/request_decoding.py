@@ -34,7 +34,7 @@ def decode(shape: type[Request], body: bytes) -> Request:
     try:
         decoded: Request = decoders[shape].decode(body)
     except REFUSED:
-        return converted(shape, _checked(shape, body))
+        return of_checked(shape, _checked(shape, body))
     return decoded
 
 
@@ -50,17 +50,17 @@ class _Decoders(dict[type[ApiStructure], msgspec.json.Decoder[Any]]):
 decoders: Final = _Decoders()
 
 
-def convert(shape: type[Request], request: Mapping[str, Any]) -> Request:
+def decode_mapping(shape: type[Request], request: Mapping[str, Any]) -> Request:
     """The request in a mapping, whose expressions may be trees. Raises the same errors as `decode`."""
     accepting: type[Request] = accepting_trees(shape)
     try:
         request_: Request = msgspec.convert(request, accepting)
     except REFUSED:
-        return converted(accepting, _checked(shape, request))
+        return of_checked(accepting, _checked(shape, request))
     return request_
 
 
-def converted(shape: type[Request], document: Any) -> Request:
+def of_checked(shape: type[Request], document: Any) -> Request:
     """The request in a document without faulty members."""
     try:
         request: Request = msgspec.convert(document, shape)
@@ -93,7 +93,7 @@ def typed(shape: type[ApiStructure], request: bytes | Mapping[str, Any]) -> dict
                 request if isinstance(request, bytes) else msgspec.json.encode(given, enc_hook=str)
             )
             strict_json.check(body, grammar)
-        document: dict[str, Any] = serialization.conform(dict(given), grammar)
+        document: dict[str, Any] = serialization.with_types_of(dict(given), grammar)
     except RecursionError:
         raise SerializationException from None
     return document

@@ -59,9 +59,9 @@ _EMPTY: Final[dict[type, Any]] = {AttributeValueShape: None, StructureShape: {},
 _COLLECTIONS: Final[dict[type, type]] = {ListShape: list, Mapping: dict}
 
 
-def conform(document: Any, shape: Shape) -> Any:
+def with_types_of(document: Any, shape: Shape) -> Any:
     """The document with the types of `shape` and without nulls. Raises SerializationException for other types."""
-    return _CONFORM[type(shape)](document, shape)
+    return _WITH_TYPES[type(shape)](document, shape)
 
 
 def _scalar(document: Any, shape: Scalar) -> Any:
@@ -138,7 +138,7 @@ def _element(document: Any, shape: Shape) -> Any:
         raise SerializationException(_NO_CLASS)
     if isinstance(shape, StructureShape) and not isinstance(document, dict | list):
         raise SerializationException(_PAYLOAD)
-    return conform(document, shape)
+    return with_types_of(document, shape)
 
 
 def _record(document: Any, shape: StructureShape) -> Any:
@@ -147,7 +147,7 @@ def _record(document: Any, shape: StructureShape) -> Any:
     if not isinstance(document, dict):
         raise SerializationException(_FIELD)
     return {
-        name: value if _is_tree(name, value) else conform(value, shape.members[name].shape)
+        name: value if _is_tree(name, value) else with_types_of(value, shape.members[name].shape)
         for name, value in document.items()
         if value is not None and name in shape.members
     }
@@ -158,7 +158,7 @@ def _is_tree(name: str, value: Any) -> bool:
     return isinstance(value, msgspec.Struct) and name.endswith("Expression")
 
 
-_CONFORM: Final[dict[type, Callable[[Any, Any], Any]]] = {
+_WITH_TYPES: Final[dict[type, Callable[[Any, Any], Any]]] = {
     Scalar: _scalar,
     AttributeValueShape: _value,
     ListShape: _sequence,

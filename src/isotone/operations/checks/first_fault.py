@@ -15,7 +15,7 @@ import msgspec
 from isotone.engine.engine import Engine
 from isotone.engine.table_indexes import StoredTable
 from isotone.errors import ApiError, ValidationException
-from isotone.operations.request_decoding import accepting_trees, converted, typed
+from isotone.operations.request_decoding import accepting_trees, of_checked, typed
 from isotone.operations.request_grammar import (
     Constraints,
     ListShape,
@@ -81,7 +81,7 @@ class RefusedRequest:
         """The request as its structure, without optional members that break a constraint."""
         if self._request is None:
             sound = _sound(self.document, self.shape)
-            self._request = converted(accepting_trees(self._structure), sound)
+            self._request = of_checked(accepting_trees(self._structure), sound)
         return self._request
 
     def table(self) -> StoredTable:
