@@ -42,7 +42,7 @@ def test_a_module_from_a_file_is_what_the_other_commands_take(isotone: Run, fold
     assert made.out.splitlines() == [
         "Order of Customer by number desc: Order.primary",
         "Order of status by placed_at: Order.by_status",
-        "Order of status by placed_at desc: Order.by_status in descending() order",
+        "Order of status by placed_at desc: Order.by_status, with .descending()",
         "begun_shop.py has 3 access patterns; next: isotone design begun_shop, isotone lint begun_shop",
     ]
     assert isotone("lint", "begun_shop").code == 0

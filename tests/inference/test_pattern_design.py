@@ -77,18 +77,24 @@ def test_keys_follow_from_the_patterns(shop: BegunModule) -> None:
         "# Order of status by placed_at\n",
     ):
         assert f"    {declared}" in shop.source, declared
-    assert [(each.key, each.descending) for each in shop.answers] == [
-        ("Order.primary", False),
-        ("Order.by_customer", False),
-        ("Order.by_status", False),
-        ("Order.by_status", True),
-        ("Order.by_total", False),
-        ("Customer.by_email", False),
-        ("Line.primary", False),
-        ("Line.by_sku", False),
-        ("Membership.primary", False),
-        ("Membership.by_user", False),
+    assert [(each.key, each.direction) for each in shop.answers] == [
+        ("Order.primary", ""),
+        ("Order.by_customer", ""),
+        ("Order.by_status", ""),
+        ("Order.by_status", ".descending()"),
+        ("Order.by_total", ""),
+        ("Customer.by_email", ""),
+        ("Line.primary", ""),
+        ("Line.by_sku", ""),
+        ("Membership.primary", ""),
+        ("Membership.by_user", ""),
     ]
+
+
+def test_the_end_of_a_descending_key_is_read_ascending() -> None:
+    found = begin(read_patterns("Order(a; b)\nOrder by b desc\nOrder by b"), "shop")
+    assert [each.direction for each in found.answers] == ["", ".ascending()"]
+    assert "- Order by b: Order.by_b of all, with .ascending()\n" in found.source
 
 
 def test_a_pattern_of_the_whole_key_is_its_get() -> None:
@@ -193,8 +199,8 @@ def read(store: isotone.Store, module: ModuleType, answer: PatternAnswer, values
         fields = dict(zip(answer.pattern.equal, values, strict=True))
         return [store.get(entity, **fields)]
     query = getattr(entity, key).where(*conditions)
-    if answer.descending:
-        query = query.descending()
+    if answer.direction:
+        query = getattr(query, answer.direction.strip(".()"))()
     assert "FilterExpression" not in query.request()
     return store.all(query)
 

@@ -92,7 +92,7 @@ def _summary(begun: BegunModule, file: str) -> list[str]:
 
 
 def _answer(answer: PatternAnswer) -> str:
-    return f"{answer.key}{' in descending() order' if answer.descending else ''}"
+    return f"{answer.key}{answer.direction and f', with {answer.direction}'}"
 
 
 # Questions

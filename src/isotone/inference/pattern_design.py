@@ -64,11 +64,18 @@ _CODECS: Final[dict[str, readable.Codec[Any]]] = {
 
 
 class PatternAnswer(NamedTuple):
-    """What answers a pattern: a key, read from its end if `descending`; or the key's `get`."""
+    """What answers a pattern: a key, which may be read from its end; or the key's `get`."""
 
     pattern: AccessPattern
     key: str
-    descending: bool = False
+    from_end: bool = False
+
+    @property
+    def direction(self) -> str:
+        """The call that a query then needs: `.descending()` begins with the greatest values, however a key stores them."""
+        if not self.from_end:
+            return ""
+        return ".descending()" if self.pattern.order[0].descending else ".ascending()"
 
 
 class BegunModule(NamedTuple):
@@ -146,8 +153,8 @@ def begin(patterns: PatternFile, table: str) -> BegunModule:
 def _answered(answer: PatternAnswer) -> str:
     """A pattern, and what a program writes for it."""
     equal = ", ".join(answer.pattern.equal)
-    end = ".descending()" if answer.descending else ""
-    return f"{answer.pattern.text}: {answer.key} of {equal or 'all'}{end and f', with {end}'}"
+    direction = answer.direction
+    return f"{answer.pattern.text}: {answer.key} of {equal or 'all'}{direction and f', with {direction}'}"
 
 
 # Keys
