@@ -50,6 +50,20 @@ def test_a_table_with_one_item() -> None:
     assert "it has one item, so little is known about its fields" in notes(found)
 
 
+def test_a_sample_of_one_partition_has_no_constant_key() -> None:
+    def fill(client: isotone.Client) -> str:
+        table = create(client, "players")
+        for kind in ("item", "task", "activity"):
+            for number in (1, 2, 3):
+                key = f"{kind.upper()}#{number:03}"
+                put(client, table, PK="player001", SK=key, type=kind, points=number)
+        return table
+
+    source = infer(fill).source
+    assert "player001" not in source
+    assert "primary = Key(pk).sort(" in source
+
+
 def test_binary_and_numeric_keys() -> None:
     def fill(client: isotone.Client) -> str:
         table = create(client, "chunks", "digest", "at", types={"digest": "B", "at": "N"})

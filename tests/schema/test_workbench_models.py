@@ -105,7 +105,7 @@ def test_an_item_without_its_key_is_said() -> None:
     (found,) = read(json.dumps(content), "chat.json").tables
     with isotone.open(":memory:") as database:
         (refused,) = make(database, found)
-        assert refused.startswith("sample item 7 is not read: ")
+        assert refused.startswith("sample item 7, with the key None, {'S': 'meta'}, is not valid: ")
         assert "Missing the key PK" in refused
         assert database.execute("Scan", {"TableName": "Chat", "Select": "COUNT"})["Count"] == 6
 

@@ -30,6 +30,7 @@ _WORD: Final = re.compile(rf"[^{re.escape(STRONG)}]+")
 _PREFIX: Final = re.compile(r"[A-Za-z][A-Za-z$]*[_.-]")
 _LETTERS: Final = re.compile(r"[A-Za-z][A-Za-z$]*[_.-]|[A-Za-z]{1,2}")
 _AFTER: Final = re.compile(r"[^\w]|_|$")
+_NUMBERED: Final = re.compile(r"\w*[0-9]{2}")  # player001
 _SHORTEST_COINCIDENCE: Final = 3
 
 
@@ -141,6 +142,8 @@ class _Alignment:
         word = self._common_word()
         if word is not None and not any(map(_ATOM.match, self._rests)):
             is_known = len(self._rests) > 1 or not any(map(str.isdigit, word))
+            # The few items of a sample may all be of one player.
+            is_known &= not (_NUMBERED.fullmatch(word) and set(self._rests) == {word})
             is_label = any(len(rest) > len(word) for rest in self._rests) or self._is_generic()
             if is_known and is_label and not (word.isdigit() and len(self._rests) > 1):
                 return self._take_text(word)

@@ -366,5 +366,10 @@ def make(backend: Backend, table: DeployableTable) -> list[str]:
         try:
             backend.execute("PutItem", {"TableName": table.name, "Item": item})
         except ApiError as error:
-            refused.append(f"sample item {number} is not read: {error.message or error.code}")
+            key = ", ".join(
+                str(item.get(each["AttributeName"])) for each in table.definition["KeySchema"]
+            )
+            refused.append(
+                f"sample item {number}, with the key {key}, is not valid: {error.message or error.code}"
+            )
     return refused

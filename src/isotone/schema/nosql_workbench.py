@@ -1,7 +1,7 @@
 """NoSQL Workbench's model files (JSON, version 3.0): keys, global indexes, capacity, facets and sample data.
 
-Such a file has facets and sample items, and types of attributes outside of keys, which no other format has. Older files
-have sample items in their facets, and no billing mode.
+Such a file has facets and sample items, and types of attributes outside of keys, which no other format has. Many files have
+their sample items in facets; they are read as the table's. Older files have no billing mode.
 """
 
 from __future__ import annotations
