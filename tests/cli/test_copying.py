@@ -35,6 +35,26 @@ def test_a_copy_says_what_it_did_and_both_are_equal(
     assert same == (0, "Orders: equal, 5 items\n", "")
 
 
+def test_the_tables_of_a_model_are_copied_with_their_sample_items(
+    isotone: Run, shop: Path, tmp_path: Path
+) -> None:
+    model = Path(__file__).parent.parent / "schema" / "models" / "chat.json"
+    target = tmp_path / "chat.db"
+    assert isotone("copy", str(model), str(target), "--quiet").code == 0
+    assert len(isotone("scan", str(target), "Chat", "--format", "jsonl").out.splitlines()) == 6
+    again = isotone("copy", str(model), str(target), "--quiet")
+    assert (again.code, "has items" in again.err) == (1, True)
+    for words, said in (
+        ([str(model), str(tmp_path / "live.db"), "--live"], "which nobody writes to"),
+        ([str(shop), str(tmp_path / "p.db"), "--parameter", "A=b"], "has no parameters"),
+        ([str(tmp_path / "no.json"), str(tmp_path / "no.db")], "no.json"),
+    ):
+        refused = isotone("copy", *words, "--quiet")
+        assert refused.code == 1
+        assert said in refused.err
+    assert not {*tmp_path.glob("live.db"), *tmp_path.glob("p.db"), *tmp_path.glob("no.db")}
+
+
 def test_a_difference_is_shown_and_exits_with_1(isotone: Run, shop: Path, tmp_path: Path) -> None:
     target = tmp_path / "target.db"
     assert isotone("copy", shop, target, "--quiet") == (0, "", "")

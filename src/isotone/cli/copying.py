@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from isotone import moving
-from isotone.cli.database import ADDRESSES, check_exists
+from isotone.backends.interface import Backend
+from isotone.cli.database import ADDRESSES, MEMORY, check_exists, connect
 from isotone.cli.jobs import add_result_arguments, add_state_arguments, interrupted, running_job
 from isotone.cli.program import Command, print_error
 from isotone.cli.progress import ProgressOutput, progress_output
@@ -26,9 +28,9 @@ _CAUGHT_UP: Final = "caught up"
 _STATES: Final = {"copy": "copying", "follow": "following", "compare": "comparing"}
 
 
-def _add_ends(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", metavar="SOURCE", help=ADDRESSES)
-    parser.add_argument("target", metavar="TARGET", help="the same, for the other side")
+def _add_ends(parser: argparse.ArgumentParser, or_file: str = "") -> None:
+    parser.add_argument("source", metavar="SOURCE", help=ADDRESSES + or_file)
+    parser.add_argument("target", metavar="TARGET", help="an address of the other side")
     tables = "a table, or TABLE=OTHER for another name at the target; all tables if none is given"
     parser.add_argument("tables", metavar="TABLE", nargs="*", default=[], help=tables)
 
@@ -43,8 +45,10 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_copy_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_ends(parser)
+    _add_ends(parser, or_file=", or a file that defines tables")
     add = parser.add_argument
+    parameter = "a parameter of a template as SOURCE, or a variable of Terraform; may be repeated"
+    add("--parameter", metavar="NAME=VALUE", action="append", default=[], help=parameter)
     add("--dry-run", action="store_true", help="write nothing, and print what would be copied")
     live = "follow the source's stream after the copy, until Ctrl-C"
     add("--live", action="store_true", help=live)
@@ -74,19 +78,40 @@ def _add_diff_arguments(parser: argparse.ArgumentParser) -> None:
 # Copy
 
 
+@contextlib.contextmanager
+def _source(arguments: argparse.Namespace) -> Iterator[str | Backend]:
+    """The address to copy from; of a file that defines tables, a database in memory with them and their sample items."""
+    from isotone.cli.definitions import parameters_of, read_definitions
+    from isotone.schema.formats import defines_tables
+
+    parameters = parameters_of(arguments)
+    if not defines_tables(arguments.source):
+        if parameters:
+            raise UsageError(f"{arguments.source} is a database, and has no parameters")
+        check_exists(arguments.source)
+        yield arguments.source
+        return
+    if arguments.live or arguments.cut_over:
+        raise UsageError(
+            f"{arguments.source} defines tables, which nobody writes to: without --live"
+        )
+    with connect(MEMORY) as backend:
+        read_definitions(arguments.source, parameters, backend)
+        yield backend
+
+
 def _copy(arguments: argparse.Namespace) -> int:
-    check_exists(arguments.source)
     if arguments.until_caught_up and not arguments.live:
         raise UsageError("--until-caught-up ends a live copy: write --live --until-caught-up")
     if arguments.cut_over and not arguments.dry_run:
         _confirm_no_writers(arguments)
     follows = arguments.live and not (arguments.cut_over or arguments.until_caught_up)
-    with running_job("copy", arguments) as (job, output):
+    with _source(arguments) as source, running_job("copy", arguments) as (job, output):
         showing = _CopyOutput(output, arguments)
         job.watch(showing)
         done: moving.Copied = job.run(
             moving.copy,
-            arguments.source,
+            source,
             arguments.target,
             _tables(arguments.tables),
             live=arguments.live,
@@ -338,6 +363,9 @@ Copy tables from one engine to another: a file, a server, Amazon's service, in a
 the target with their indexes; expiry, tags and the stream are set after the items are copied. Features that the target
 lacks are reported before the first item.
 
+SOURCE may also be a file that defines tables: a model of NoSQL Workbench, whose sample items are copied too, a template
+of CloudFormation or SAM, Terraform, or a request of CreateTable (isotone schema --help).
+
 To continue a copy that was interrupted or killed, run the same command again.
 
 With --live, programs may keep writing to the source: changes are read from its stream. When there is no lag left, stop
@@ -349,6 +377,7 @@ Ctrl-C.""",
 isotone copy shop.db http://localhost:8000 --dry-run
 isotone copy shop.db dynamodb://eu-west-1 Orders --write-units 500
 isotone copy dynamodb://eu-west-1 shop.db Orders=Orders-2026
+isotone copy nosql-workbench-model.json shop.db
 isotone copy shop.db http://localhost:8000 --live
 isotone copy shop.db http://localhost:8000 --live --cut-over
 """,
