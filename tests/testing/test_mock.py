@@ -19,6 +19,7 @@ from pynamodb.models import Model
 
 import isotone
 from isotone.errors import NotStarted, UsageError
+from isotone.server import running_server
 from isotone.testing import mock_dynamodb
 
 EARLY = boto3.client("dynamodb", region_name="us-east-1")
@@ -276,6 +277,41 @@ def test_answers_aioboto3(music: dict[str, Any]) -> None:
 
     with mock_dynamodb():
         assert asyncio.run(use()) == {"pk": "a", "bytes": b"\x00"}
+
+
+class Tune(isotone.Entity, table=isotone.Table("songs")):
+    name: isotone.Attr[str] = isotone.field()
+
+    primary = isotone.Key("TUNE", name).sort("TUNE")
+
+
+def test_answers_stores_of_amazons_service() -> None:
+    given = isotone.Credentials("key", "secret")
+    early = isotone.connect("dynamodb://us-east-1", credentials=given)
+
+    async def names_there() -> list[str]:
+        async with isotone.aconnect("dynamodb://eu-west-1", credentials=given) as store:
+            await store.create_tables(Tune.__schema__.table)
+            await store.put(Tune(name="b"))
+            return [each.name async for each in store.iterate(Tune.primary.scan())]
+
+    with mock_dynamodb() as database, early as store:
+        store.create_tables(Tune.__schema__.table)
+        assert store.put(Tune(name="a")) == store.get(Tune, name="a")
+        assert names(boto3.client("dynamodb")) == names(database.client()) == ["songs"]
+        with pytest.raises(isotone.errors.AlreadyExists):
+            store.create(Tune(name="a"))
+        with isotone.connect("dynamodb://eu-west-1") as there:  # with the mock's own keys
+            assert there.backend.execute("ListTables", {}) == {"TableNames": []}
+        assert asyncio.run(names_there()) == ["b"]
+
+
+def test_stores_of_servers_reach_them() -> None:
+    with isotone.open() as served, running_server(served) as url, mock_dynamodb() as mocked:
+        with isotone.connect(url) as store:
+            store.create_tables(Tune.__schema__.table)
+        assert names(served.client()) == ["songs"]
+        assert names(mocked.client()) == []
 
 
 def test_refuses_other_services_of_aioboto3() -> None:

@@ -23,7 +23,7 @@ from isotone.errors import ApiError, ConnectionFailed
 class AsyncRemote(Native):
     """The `AsyncBackend` of an endpoint. Nothing is connected before the first request."""
 
-    __slots__ = ("_codec", "_pool", "_retries", "_sleep", "_streams")
+    __slots__ = ("_codec", "_pool", "_retries", "_sleep", "_streams", "endpoint")
 
     def __init__(
         self,
@@ -34,6 +34,7 @@ class AsyncRemote(Native):
         connections: int = 10,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        self.endpoint: Endpoint = endpoint
         self._codec = endpoint.codec()
         self._pool = _Pool(endpoint, timeouts or Timeouts(), connections)
         self._retries = retries or Retries()

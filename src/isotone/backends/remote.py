@@ -23,7 +23,7 @@ from isotone.errors import ApiError, ConnectionFailed
 class Remote(Native):
     """The `Backend` of an endpoint. Nothing is connected before the first request."""
 
-    __slots__ = ("_codec", "_pool", "_retries", "_sleep", "_streams")
+    __slots__ = ("_codec", "_pool", "_retries", "_sleep", "_streams", "endpoint")
     takes_json = True
 
     def __init__(
@@ -35,6 +35,7 @@ class Remote(Native):
         connections: int = 10,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
+        self.endpoint: Endpoint = endpoint
         self._codec: HttpCodec = endpoint.codec()
         self._pool = Pool(endpoint, timeouts or Timeouts(), connections)
         self._retries = retries or Retries()

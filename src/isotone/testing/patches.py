@@ -1,4 +1,4 @@
-"""The patches of botocore while a mock is active.
+"""The patches of botocore, and of this library's own client of Amazon's service, while a mock is active.
 
 All requests of botocore and aiobotocore pass through `Endpoint.make_request`. The patch gives DynamoDB requests an
 address that never resolves, and disables signing. The endpoint's last step, `_send`, recognises that address and
@@ -8,16 +8,21 @@ both mocks can be active at once.
 
 The patches are applied when the first mock starts and removed when the last one stops. Endpoint classes are
 patched when they are first used, so aiobotocore may be imported at any time, or never.
+
+Stores of `dynamodb://region` do not use botocore. Their requests are answered where they would be sent; those of other addresses,
+such as a server that a test has started, are sent.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from weakref import WeakKeyDictionary
 
-from isotone.errors import UsageError
+import msgspec
+
+from isotone.errors import ApiError, UsageError
 from isotone.testing.attachment import (
     HERE,
     RequestAnswerer,
@@ -27,6 +32,9 @@ from isotone.testing.attachment import (
     response_awaitably,
 )
 from isotone.testing.sessions import make_sessions_cheap
+
+if TYPE_CHECKING:
+    from isotone.backends.endpoint import Endpoint as DynamoDBEndpoint
 
 DYNAMODB: Final = frozenset({"dynamodb", "dynamodbstreams"})
 """botocore's names of the services that a database answers."""
@@ -69,8 +77,13 @@ class Patches:
         """Apply the patches."""
         from botocore.endpoint import Endpoint
 
+        from isotone.backends.async_remote import AsyncRemote
+        from isotone.backends.remote import Remote
+
         make_sessions_cheap(self._replace)
         self._replace(Endpoint, "make_request", self._addressing(Endpoint.make_request))
+        self._replace(Remote, "attempt", self._attempting(Remote.attempt))
+        self._replace(AsyncRemote, "attempt", self._attempting_awaitably(AsyncRemote.attempt))
 
     def remove(self) -> None:
         """Restore the original methods."""
@@ -123,6 +136,34 @@ class Patches:
             return response_awaitably(request.url, 200, self._identity(), _XML)
 
         return send_here
+
+    def _attempting(self, attempt: Callable[..., Any]) -> Callable[..., Any]:
+        def attempt_here(remote: Any, operation: str, body: bytes) -> Any:
+            if self._is_sent(remote.endpoint):
+                return attempt(remote, operation, body)
+            return self._answer(remote.endpoint, operation, body)
+
+        return attempt_here
+
+    def _attempting_awaitably(self, attempt: Callable[..., Any]) -> Callable[..., Any]:
+        async def attempt_here(remote: Any, operation: str, body: bytes) -> Any:
+            if self._is_sent(remote.endpoint):
+                return await attempt(remote, operation, body)
+            return self._answer(remote.endpoint, operation, body)
+
+        return attempt_here
+
+    def _is_sent(self, endpoint: DynamoDBEndpoint) -> bool:
+        return not endpoint.is_amazon or self._switch.passes("dynamodb", endpoint.url)
+
+    def _answer(self, endpoint: DynamoDBEndpoint, operation: str, body: bytes) -> Any:
+        from isotone.backends.http_messages import error_of
+
+        try:
+            return msgspec.json.decode(self._switch.database(endpoint.region).send(operation, body))
+        except ApiError as error:  # as it would come over HTTP
+            members = msgspec.json.decode(msgspec.json.encode(error.body()))
+            raise error_of(members, error.status) from None
 
     def _leaves(self, endpoint: Any, request: Any) -> bool:
         """Whether a request to another service is sent; if not, it is a request for the caller's identity."""
