@@ -1,6 +1,6 @@
 """A web service over entities: pages with cursors, ETags from versions, and errors as statuses.
 
-    pip install isotone fastapi uvicorn
+    pip install ../.. fastapi uvicorn
     uvicorn app:app                     # http://127.0.0.1:8000/docs, with the data in shop.db
 
 SHOP_DATABASE names another database: a file, `:memory:`, the URL of a server, or `dynamodb://eu-west-1`. Several

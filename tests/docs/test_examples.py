@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import doctest
 import io
+import re
 import shlex
 import subprocess
 import sys
@@ -71,6 +72,9 @@ def url() -> Iterator[str]:
         yield url
 
 
+_FILE = re.compile(r"# [\w/]+\.py\n")
+
+
 def is_a_test_file(block: Block) -> bool:
     return block.text.startswith("# test_")
 
@@ -91,14 +95,25 @@ def test_python_runs(page: Page, here: Path, url: str) -> None:
 
 
 def test_test_files_pass(here: Path) -> None:
-    blocks = [block for page in _MINE for block in page.blocks("python") if is_a_test_file(block)]
-    assert blocks
-    for number, block in enumerate(blocks):
-        folder = here / str(number)
-        folder.mkdir()
-        folder.joinpath(block.text.split()[1]).write_text(block.text, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "--import-mode=importlib", str(here)]
-    ended = subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)
+    """Each in a folder of its own; those of a page with a program, such as `# app.py`, beside it."""
+    apart = here / "apart"
+    for page in _MINE:
+        files = [block for block in page.blocks("python") if _FILE.match(block.text)]
+        tests = [block for block in files if is_a_test_file(block)]
+        folder = here / page.path.stem
+        is_one = bool(tests) and any(block.text.startswith("# app.py") for block in files)
+        for number, block in enumerate(files if is_one else tests):
+            place = folder if is_one else apart / f"{page.path.stem}_{number}"
+            place.mkdir(parents=True, exist_ok=True)
+            place.joinpath(block.text.split()[1]).write_text(block.text, encoding="utf-8")
+        if is_one:
+            check_tests(folder)
+    check_tests(apart, "--import-mode=importlib")
+
+
+def check_tests(folder: Path, *options: str) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", *options]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
