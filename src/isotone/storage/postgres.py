@@ -8,7 +8,8 @@ commit, or when the session dies. Whoever waits stands in the server's own queue
 A transaction therefore sees what is committed, and reads need no isolation beyond that.
 
 The row `isotone_state` has a revision, which each commit raises, and a second one, which rises when trees are created or
-dropped. Lookups and ranges read it as well. So a store notices commits of others without a round trip of its own.
+dropped. Lookups and ranges read it as well. So a store notices commits of others without a round trip of its own, and
+also that the schema was deleted and made again, or restored.
 
 A session that was lost outside of a block is replaced, and the statement repeated. Inside a block the block fails. If it
 is lost while a commit is under way, nobody knows whether that happened: the commit raises, and is never reported as done.
@@ -529,6 +530,12 @@ class PostgresStore:
         """Note a revision that a read has met; of several, the highest counts, because results may have waited."""
         self._latest = max(self._latest, revision)
 
+    def _see_now(self, revision: bytes) -> None:
+        """Note the revision at which a block begins. A lower one than before is that of a schema that was restored."""
+        if revision < self._latest:
+            self._forget_seen()
+        self._see(revision)
+
     def _note_commits(self) -> None:
         if self._latest != self._seen:
             self._has_changed = True
@@ -615,7 +622,7 @@ class PostgresStore:
         try:
             state = self._take_turn(wait, synced)
             self._losses = self._writing.losses
-            self._see(state.get_value(0, 0))
+            self._see_now(state.get_value(0, 0))
             if self._latest != self._seen:
                 self._contended_until = time.monotonic() + _CONTENDED
             self._note_commits()
@@ -848,15 +855,24 @@ class _Snapshot:
         if not store._depth and not store._snapshots:
             if store._wanted is not None:
                 raise _AttemptEnds
-            _, state = _repeated(store._reading, [_BEGIN_READING, store._sql.state])
-            store._snapshot_losses = store._reading.losses
-            store._see(state.get_value(0, 0))
-            store._note_commits()
-            store._snapshots = 1
-            if state.get_value(0, 1) != store._trees_seen:
-                store._load_trees()
+            try:
+                self._begin()
+            except StatementFailed:  # as when the schema was deleted; the session is used again
+                store._reading.post(_ROLLBACK)
+                store._snapshots = 0
+                raise
             return
         store._snapshots += 1
+
+    def _begin(self) -> None:
+        store = self._store
+        _, state = _repeated(store._reading, [_BEGIN_READING, store._sql.state])
+        store._snapshot_losses = store._reading.losses
+        store._see_now(state.get_value(0, 0))
+        store._note_commits()
+        store._snapshots = 1
+        if state.get_value(0, 1) != store._trees_seen:
+            store._load_trees()
 
     def __exit__(self, *_: object) -> None:
         store = self._store
