@@ -248,7 +248,9 @@ def _size(path: Path) -> int:
 def _is_writable(output: OutputPath) -> bool:
     """Whether a file can be made in the folder of an output, or the file that is appended to can be written."""
     path = Path(output.path)
-    is_kept = path.exists() and (output.is_appended or not path.is_file())  # a device is not replaced
+    is_kept = path.exists() and (
+        output.is_appended or not path.is_file()
+    )  # a device is not replaced
     return _is_standard(path) or os.access(path if is_kept else path.parent, os.W_OK)
 
 
