@@ -45,7 +45,14 @@ from isotone.storage.interface import (
     existing_tree,
 )
 from isotone.storage.long_keys import LONGEST, end_of_rows, entries_of, rows_of, value_in
-from isotone.storage.postgres_connection import Connection, ServerStatement, StatementFailed, array
+from isotone.storage.postgres_connection import (
+    Connection,
+    ServerStatement,
+    StatementFailed,
+    array,
+    in_session,
+    repeated,
+)
 from isotone.storage.postgres_sql import FORMAT, CommitStatements, SchemaSQL
 from isotone.storage.write_buffer import Branch, WriteBuffer
 
@@ -480,8 +487,8 @@ class PostgresStore:
         if self._depth:
             return self._write(*statements)
         if self._snapshots:
-            return _in_session(self._reading, self._snapshot_losses, statements)
-        return _repeated(self._reading, statements)
+            return in_session(self._reading, self._snapshot_losses, statements)
+        return repeated(self._reading, statements)
 
     def _fetch(self, wanted: list[Sequence[ServerStatement]]) -> None:
         """Send what attempts want together. If the server refuses a part, each reads for itself."""
@@ -608,7 +615,7 @@ class PostgresStore:
 
     def _write(self, *statements: ServerStatement) -> list[Any]:
         """Results in the open transaction."""
-        return _in_session(self._writing, self._losses, statements)
+        return in_session(self._writing, self._losses, statements)
 
     def _begin(self, wait: bool, synced: bool) -> None:
         if self._snapshots:
@@ -649,7 +656,7 @@ class PostgresStore:
         statements = [_BEGIN, *([] if synced else [_UNSYNCED])]
         statements += self._waiting_lock() if wait else [self._sql.try_lock]
         try:
-            *_, locked, state = _repeated(self._writing, [*statements, self._sql.state])
+            *_, locked, state = repeated(self._writing, [*statements, self._sql.state])
         except StatementFailed as failure:
             raise self._not_locked(failure) from None
         if not wait and locked.get_value(0, 0) != b"\x01":
@@ -866,7 +873,7 @@ class _Snapshot:
 
     def _begin(self) -> None:
         store = self._store
-        _, state = _repeated(store._reading, [_BEGIN_READING, store._sql.state])
+        _, state = repeated(store._reading, [_BEGIN_READING, store._sql.state])
         store._snapshot_losses = store._reading.losses
         store._see_now(state.get_value(0, 0))
         store._note_commits()
@@ -881,28 +888,6 @@ class _Snapshot:
         store._snapshots -= 1
         if not store._depth and not store._snapshots:
             store._reading.post(_COMMIT)
-
-
-def _in_session(
-    connection: Connection, losses: int, statements: Sequence[ServerStatement]
-) -> list[Any]:
-    """Results in the session in which a block began; raises `StorageError` if it was lost since."""
-    if connection.losses != losses:
-        raise connection.lost(
-            "the session of this transaction or snapshot has ended; begin it again"
-        )
-    return connection.exchange(*statements)
-
-
-def _repeated(connection: Connection, statements: Sequence[ServerStatement]) -> list[Any]:
-    """Results outside of a block: if the session turns out to be lost, in another one."""
-    was_open = connection.is_open
-    try:
-        return connection.exchange(*statements)
-    except StorageError:
-        if not was_open or connection.is_open:
-            raise
-        return connection.exchange(*statements)
 
 
 def _ends_early(attempt: Callable[[], object]) -> bool:
