@@ -8,8 +8,7 @@ commit, or when the session dies. Whoever waits stands in the server's own queue
 A transaction therefore sees what is committed, and reads need no isolation beyond that.
 
 The row `isotone_state` has a revision, which each commit raises, and a second one, which rises when trees are created or
-dropped. Lookups and ranges read it as well. So a store notices commits of others without a round trip of its own, and
-also that the schema was deleted and made again, or restored.
+dropped. Lookups and ranges read it as well. So commits of others cost no round trip, nor does a schema that was restored.
 
 A session that was lost outside of a block is replaced, and the statement repeated. Inside a block the block fails. If it
 is lost while a commit is under way, nobody knows whether that happened: the commit raises, and is never reported as done.
