@@ -353,8 +353,7 @@ def _is_earlier(path: str, tables: Callable[[], set[str]]) -> bool:
         found = _tables_in(path)
     except StorageError as error:
         raise UsageError(
-            f"{path} cannot be read, so it may be a backup of anything, and is not replaced: give another target, or "
-            f"delete it first ({error})"
+            f"{path} cannot be read, so it may be a backup of anything: delete it, or give another target ({error})"
         ) from None
     return not found or bool(found & tables())
 
