@@ -286,7 +286,7 @@ class BatchIncomplete(IsotoneError):
 
 
 class ChangesLost(IsotoneError):
-    """A stream dropped changes before a copy had applied them; the copy has to begin again."""
+    """A stream dropped changes before a copy had applied them, or its table was restored; the copy has to begin again."""
 
 
 class BadRow(IsotoneError):

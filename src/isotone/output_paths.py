@@ -16,8 +16,8 @@ An output is refused if it is
 - a file that is not of the option, by how it begins or by a mark in it: a program, the credentials of a server, a photograph
 - in a folder in which nothing can be written: better now than at the end of the work
 
-A text that is written in one go may also go to a pipe, a terminal or a null device, such as `/dev/stdout`: nothing is
-replaced there. Whether an existing file may be replaced at all is the caller's decision (`--force`).
+A text that is written in one go may also go to an open stream (`/dev/stdout`), a terminal or a null device: nothing is
+replaced there. A pipe with a name is refused: opening it waits for a reader, for ever if there is none. Whether an existing file may be replaced at all is the caller's decision (`--force`).
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ _KINDS: Final = (
 class OutputPath(NamedTuple):
     """An output file that an option names; `option` is the option's name in the caller's words.
 
-    `beside` are the endings of files that are written beside it. `may_stream`: it is written in one go, so a pipe or a
-    terminal is accepted. `is_appended`: its content is kept, so it may be a symbolic link. `needs_folder`: its folder
+    `beside` are the endings of files that are written beside it. `may_stream`: it is written in one go, so an open
+    stream or a terminal is accepted. `is_appended`: its content is kept, so it may be a symbolic link. `needs_folder`: its folder
     must exist. `is_database`: it becomes a database, so the caller decides which databases it may replace. `begins` are
     the first bytes of what the option writes: an existing file that begins otherwise is refused. They are so many that no
     other program's files begin so. `mark` is in every file that the option writes, where formats begin all alike.
@@ -158,7 +158,7 @@ def write_text(output: OutputPath, text: str) -> None:
         stream.write(text)
         stream.flush()
     elif Path(output.path).exists() and not Path(output.path).is_file():
-        Path(output.path).write_text(text, encoding="utf-8")  # a pipe, or a device
+        Path(output.path).write_text(text, encoding="utf-8")  # an open stream, or a device
     else:
         write_whole(Path(output.path), text.encode())
 
@@ -248,7 +248,9 @@ def _size(path: Path) -> int:
 def _is_writable(output: OutputPath) -> bool:
     """Whether a file can be made in the folder of an output, or the file that is appended to can be written."""
     path = Path(output.path)
-    is_kept = path.exists() and (output.is_appended or not path.is_file())  # a pipe is not replaced
+    is_kept = path.exists() and (
+        output.is_appended or not path.is_file()
+    )  # a device is not replaced
     return _is_standard(path) or os.access(path if is_kept else path.parent, os.W_OK)
 
 
@@ -272,7 +274,8 @@ def _check_kind(output: OutputPath, path: Path) -> None:
         raise _refused(output, path, f"is a symbolic link to {os.path.realpath(path)}")
     mode = _mode(path)
     kind = _special_kind(mode)
-    if kind and not (may_stream and (stat.S_ISCHR(mode) or stat.S_ISFIFO(mode))):
+    is_log = output.is_appended and stat.S_ISFIFO(mode)  # whose writer does not wait for a reader
+    if kind and not (may_stream and (stat.S_ISCHR(mode) or is_log)):
         raise _refused(output, path, f"is {kind}, not a regular file")
     if is_write_protected(path):
         raise _refused(output, path, "is read-only, and is not replaced")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
@@ -20,6 +21,7 @@ import isotone
 from isotone.cli.program import run
 from isotone.cli.top import shape_of
 from isotone.server import running_server
+from isotone.workbench import server_pages
 
 
 @pytest.fixture
@@ -104,6 +106,33 @@ def test_the_page_of_another_server_is_refused_in_a_sentence(
         assert run(["top", url, "--once"]) == 1
         server.shutdown()
     assert capsys.readouterr().err.startswith(f"isotone: {url}{message}")
+
+
+def test_an_answer_without_end_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Endless(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                for _ in range(200):  # it ends after ten seconds, so that the test does
+                    self.wfile.write(b"x" * 100)
+                    time.sleep(0.05)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    monkeypatch.setattr(server_pages, "_WITHIN", 0.3)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Endless) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        assert run(["top", url, "--once"]) == 1
+        server.shutdown()
+    error = capsys.readouterr().err
+    assert error == (
+        f"isotone: {url}/queries does not answer: {url} did not end its answer within 0.3 s\n"
+    )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")

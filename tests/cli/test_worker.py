@@ -49,6 +49,10 @@ def made(store: object) -> Worker:
 
 def broken(store: object) -> Worker:
     raise ValueError("no worker today")
+
+
+def wrong(store: object) -> int:
+    return 5
 """
 
 
@@ -172,6 +176,18 @@ def test_a_module_that_fails_is_shown_where_it_does(
     assert f"isotone: module 'failing' cannot be imported: {said}" in outcome.err
     assert "isotone/cli" not in outcome.err
     assert "importlib" not in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("worker", "said"), [("broken", "no worker today"), ("wrong", "is 5, not an isotone")]
+)
+def test_a_function_that_makes_no_worker_leaves_no_database(
+    site: str, isotone: Run, worker: str, said: str
+) -> None:
+    outcome = isotone("worker", f"{site}:{worker}", "site.db", "--create")
+    assert outcome.code == 1
+    assert said in outcome.err
+    assert not Path("site.db").exists()
 
 
 def test_a_function_that_fails_is_shown_where_it_does(site: str, isotone: Run) -> None:

@@ -389,6 +389,23 @@ def test_a_rewrite_is_undone(desk: Any, tmp_path: Path) -> None:
     assert len(old.all(before.primary.where(before.customer == "ann"))) == 19
 
 
+def test_the_undo_of_a_conflict_finds_the_item_as_before(desk: Any, tmp_path: Path) -> None:
+    """Of items that get one new key, one is moved. The others stay, and have not changed since."""
+    shown = order(indexed=False)
+    desk.store.create_tables(shown.__schema__.table)
+    for total in "123":
+        item = {"customer": {"S": "ann"}, "number": {"N": "1"}, "total": {"N": total}}
+        key = {"PK": {"S": f"FORMER#{total}"}, "SK": {"S": "1"}, "_type": {"S": "Order"}}
+        put_item(desk, {**item, **key})
+    stored = items(desk)
+    log = tmp_path / "orders.undo"
+    done = desk.store.rewrite(shown, undo=log)
+    assert (done.rewritten, done.conflicts) == (1, 2)
+    undone = desk.store.undo(log)
+    assert (undone.changed, undone.unmade) == (0, 2)
+    assert items(desk) == stored
+
+
 @pytest.mark.parametrize("taken", ["deleted", "moved", "emptied"])
 def test_a_rewrite_ends_when_its_undo_log_is_taken_away(
     desk: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: str

@@ -215,6 +215,49 @@ def test_changes_that_were_dropped_are_reported(tmp_path: Path) -> None:
             copy(source, target, live=True, state=state)
 
 
+@pytest.mark.parametrize("later", [0, 1, 3, 9])
+@pytest.mark.parametrize("is_running", [False, True])
+def test_a_source_that_was_restored_is_reported(
+    tmp_path: Path, later: int, is_running: bool
+) -> None:
+    """Its next changes have the sequence numbers of those that were undone, and would be skipped."""
+    source, target, kept = (str(tmp_path / name) for name in ("source.db", "target.db", "kept.db"))
+    state = tmp_path / "state.json"
+
+    def write(numbers: range) -> None:
+        with isotone.open(source) as database:
+            for number in numbers:
+                item = order(number, total=9)
+                database.execute("PutItem", {"TableName": NAME, "Item": item})
+
+    def restore_and_write() -> None:
+        isotone.restore(kept, source, force=True)
+        write(range(200, 200 + later))
+
+    with isotone.open(source) as database:
+        create(database)
+        fill(database, 30)
+    assert copy(source, target, live=True, state=state).is_caught_up
+    isotone.backup(source, kept)
+    write(range(100, 103))
+    assert copy(source, target, live=True, state=state).is_caught_up
+    rounds: list[Progress] = []
+
+    def until(progress: Progress) -> bool:
+        rounds.append(progress)
+        if len(rounds) == 8:
+            restore_and_write()
+        return len(rounds) > 30
+
+    if not is_running:
+        restore_and_write()
+    with pytest.raises(ChangesLost, match="the source was restored to an earlier state"):
+        copy(source, target, live=True, state=state, until=until if is_running else None)
+    Path(target).unlink()
+    assert copy(source, target, live=True, state=state).is_caught_up
+    assert copy(source, target, cut_over=True, state=state).is_equal
+
+
 @pytest.mark.parametrize("is_enabled_again", [False, True])
 def test_a_stream_that_was_disabled_is_reported(tmp_path: Path, is_enabled_again: bool) -> None:
     state = tmp_path / "state.json"

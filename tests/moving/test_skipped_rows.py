@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,24 @@ def test_lines_that_end_with_cr_alone_are_refused() -> None:
     Path("orders.csv").write_bytes(b"id,total\ra,1\rb,2\r")
     with pytest.raises(UsageError, match="end with CR alone"):
         imported("orders.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "bad"),
+    [
+        ("rows.jsonl", "", '{"id": "2", "v": "\\ud800"}'),
+        ("rows.jsonl", "", '{"id": "2", "v": {"\\udfff": [1]}}'),
+        ("rows.csv", "id,v:JSON\n", '2,"""\\ud800"""'),
+    ],
+)
+def test_half_of_a_character_is_a_bad_row(name: str, header: str, bad: str) -> None:
+    rows = ["1,1", bad, "3,3"] if header else ['{"id": "1"}', bad, '{"id": "3"}']
+    Path(name).write_text(header + "\n".join(rows))
+    with isotone.open(":memory:") as target:
+        done = moving.import_items(name, target, "Orders", key="id", bad_rows="bad")
+        assert (done.items, done.bad) == (2, 1)
+    assert json.loads(Path("bad").read_text())["text"] == bad
+    assert "half of a character" in Path("bad").read_text()
 
 
 def test_a_name_that_begins_with_a_byte_order_mark_comes_back() -> None:

@@ -283,6 +283,11 @@ def test_a_large_table_is_copied_in_the_background(world: World) -> None:
     answer = world.replicate(AWAY)
     assert answer["Replicas"][0]["ReplicaStatus"] == "CREATING"
     assert len(world.items(AWAY)) == delivery.SLICE
+    change = [{"Delete": {"RegionName": HOME}}]
+    with pytest.raises(ApiError, match="in use: Table is being updated: tab"):
+        world[HOME].delete_table(TableName="tab")  # the rest of the items would be gone
+    with pytest.raises(ApiError, match="in use: Table is being updated: tab"):
+        world[AWAY].update_table(TableName="tab", ReplicaUpdates=change)
     world.put(HOME, f"{count:05}", "new")
     world.put(AWAY, "00001", "away")
     world.delete(HOME, "00002")
@@ -373,6 +378,45 @@ def test_deleting_a_replica_leaves_the_others(world: World) -> None:
     assert not {"Replicas", "GlobalTableVersion", "MultiRegionConsistency"} & set(described)
     world.put(AWAY, "2")
     assert set(world.items(AWAY)) == {"1", "2"}
+
+
+def test_a_table_of_the_name_of_a_replica_that_has_left_gets_no_items(by_hand: None) -> None:
+    world = World(":memory:")
+    world.create()
+    for number in range(3 * delivery.SLICE):
+        world.put(HOME, f"{number:05}")
+    world.replicate(AWAY, THIRD)
+    change = [{"Delete": {"RegionName": AWAY}}]
+    world[HOME].update_table(TableName="tab", ReplicaUpdates=change)
+    world.create(AWAY)
+    world.database.finish_maintenance()
+    assert world.items(AWAY) == {}
+    assert len(world.items(THIRD)) == 3 * delivery.SLICE
+    world.close()
+
+
+def test_what_waits_is_delivered_before_the_group_changes(world: World) -> None:
+    """A region that leaves takes no write with it, a new one gets all, and one that comes back nothing of before."""
+    world.create()
+    world.replicate(AWAY, THIRD)
+
+    def update(action: str) -> None:
+        change = [{action: {"RegionName": THIRD}}]
+        world[HOME].update_table(TableName="tab", ReplicaUpdates=change)
+        world.clock.advance(1)
+
+    with replication(world.database, paused=True):
+        world.put(AWAY, "gone")
+        world.put(THIRD, "of-third")
+        update("Delete")
+        world.delete(AWAY, "gone")
+        world.put(AWAY, "of-away")
+        update("Create")
+        assert world.items(THIRD).keys() == {"of-third", "of-away"}
+        world.put(AWAY, "last")
+        world[AWAY].delete_table(TableName="tab")
+    assert world.items(HOME) == world.items(THIRD)
+    assert world.items(HOME).keys() == {"of-third", "of-away", "last"}
 
 
 def test_a_replica_is_refused_where_it_cannot_be(world: World) -> None:

@@ -746,6 +746,28 @@ def test_csv_with_a_delimiter_and_headers(ask: Transfers) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("content", "headers", "reason"),
+    [
+        ("p,v\ra,1\rb,2\r", None, "end with CR alone"),
+        ("p\ra\rb\r", None, "end with CR alone"),
+        ("p,v,v\na,1,2\n", None, "two columns have the same name: p, v, v"),
+        ("a,1\n", ["p", "p"], "two columns have the same name: p, p"),
+    ],
+)
+def test_csv_whose_columns_would_be_lost_is_an_error(
+    ask: Transfers, content: str, headers: list[str] | None, reason: str
+) -> None:
+    ask.write("csv", "a.csv", content)
+    ask.write("csv", "b.csv", "z,9\n" if headers else "p,v\nz,9\n")
+    options = {"InputFormatOptions": {"Csv": {"HeaderList": headers}}} if headers else {}
+    done = ask.load("csv", InputFormat="CSV", **options)
+    assert (done["ImportStatus"], done["FailureCode"]) == ("FAILED", "ItemValidationError")
+    assert done["ErrorCount"] == (2 if headers else 1)
+    assert reason in ask.errors(done["ImportArn"])[0]["errorMessages"][0]
+    assert len(items_of(ask, "again")) == done["ImportedItemCount"] == (0 if headers else 1)
+
+
 def test_the_documented_error_log(ask: Transfers) -> None:
     ask.write("import", "import-test.csv", "title,artist\nThe Dark Side of the Moon,Pink Floyd\n")
     done = ask.load("import", "import-test", InputFormat="CSV")

@@ -92,6 +92,52 @@ def test_a_transaction_knows_of_commits_before_its_lock(opened: Open) -> None:
         assert one.get("t", b"a") == b"2"
 
 
+def test_a_schema_that_is_made_again_is_another_database(opened: Open) -> None:
+    """Its tables have the names of the former ones, and both have had as many commits."""
+    one = opened()
+    schema = one._address.schema
+    sql(f'DROP SCHEMA "{schema}" CASCADE')
+    other = opened()
+    with other.transaction():
+        other.create_tree("u")
+        other.put("u", b"a", b"9")
+    with one.transaction():
+        assert one.changed_elsewhere()
+        assert one.trees() == ["u"]
+        with pytest.raises(NoSuchTree):
+            one.put("t", b"a", b"1")
+    assert other.get("u", b"a") == b"9"
+
+
+def test_a_snapshot_that_fails_ends_its_transaction(opened: Open) -> None:
+    """A session whose transaction has failed refuses everything until that is rolled back."""
+    one = opened()
+    schema = one._address.schema
+    sql(f'ALTER SCHEMA "{schema}" RENAME TO "{schema}_away"')
+    for _ in range(2):
+        with pytest.raises(StorageError, match="does not exist"), one.snapshot():
+            pass
+    sql(f'ALTER SCHEMA "{schema}_away" RENAME TO "{schema}"')
+    with one.snapshot():
+        assert one.get("t", b"a") == b"1"
+    assert one.get("t", b"a") == b"1"
+
+
+def test_a_schema_that_is_restored_is_noticed(opened: Open) -> None:
+    """What was kept from its tables may not be in them any more, although the revision is not a new one."""
+    one = opened()
+    schema = one._address.schema
+    ((before,),) = sql(f'SELECT revision FROM "{schema}".isotone_state')
+    put(one, b"a", b"2")
+    for begin in (one.snapshot, one.transaction):
+        assert not one.changed_elsewhere()
+        sql(f'UPDATE "{schema}".isotone_state SET revision = {before}')
+        with begin():
+            assert one.has_seen_changes()
+        put(one, b"a", b"3")
+        put(one, b"a", b"4")
+
+
 def test_reads_of_two_moments_are_noticed(opened: Open) -> None:
     one, other = opened(), opened()
     assert one.get("t", b"a") == b"1"

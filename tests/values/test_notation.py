@@ -141,3 +141,16 @@ def test_words_of_a_command_line(word, value):
 )
 def test_words_whose_type_is_known(word, code, value):
     assert scalar(word, code) == value
+
+
+@pytest.mark.parametrize(
+    "text", ['"\\ud800"', '{"a": ["\\uDFFF"]}', '{"\\udc00\\ud800": 1}', '"\udcff"']
+)
+def test_half_of_a_character_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="half of a character"):
+        parse_json(text)
+
+
+def test_both_halves_are_a_character() -> None:
+    assert parse_json('"\\ud83d\\ude00"') == "\U0001f600"
+    assert parse_json('"\\\\ud800"') == "\\ud800"

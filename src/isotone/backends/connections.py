@@ -114,12 +114,18 @@ class ClientConnection:
             raise address.unreachable(error) from error
         self._socket.settimeout(timeouts.read)
 
-    def exchange(self, message: bytes) -> HttpReply:
-        """Send a request and wait for its whole reply; after a `ConnectionFailed` it must be closed."""
+    def exchange(self, message: bytes, within: float | None = None) -> HttpReply:
+        """Send a request and wait for its whole reply; after a `ConnectionFailed` it must be closed.
+
+        `within` are the seconds for all of it. Without them, only the wait for the next bytes has an end.
+        """
         reply = HttpReply()
+        end = None if within is None else time.monotonic() + within
         try:
             self._socket.sendall(message)
             while not reply.complete:
+                if end is not None and time.monotonic() > end:
+                    raise ConnectionFailed(f"{self._url} did not end its answer within {within} s")
                 data = self._socket.recv(_CHUNK)
                 if not data:
                     raise ConnectionFailed(closed_early(self._url))

@@ -351,8 +351,10 @@ def _is_earlier(path: str, tables: Callable[[], set[str]]) -> bool:
     """Whether a database is an earlier state of one with these tables: it has some of them, or none of its own."""
     try:
         found = _tables_in(path)
-    except StorageError:
-        return False  # an unreadable file may be anything
+    except StorageError as error:
+        raise UsageError(
+            f"{path} cannot be read, so it may be a backup of anything: delete it, or give another target ({error})"
+        ) from None
     return not found or bool(found & tables())
 
 

@@ -62,19 +62,22 @@ class Remote(Native):
                     raise
             self._sleep(delay)
 
-    def get(self, path: str) -> HttpReply:
-        """The answer to a GET, which is neither signed nor retried; raises `ConnectionFailed`."""
-        return self._exchange(self._codec.get(path))
+    def get(self, path: str, within: float | None = None) -> HttpReply:
+        """The answer to a GET, which is neither signed nor retried; raises `ConnectionFailed`.
+
+        `within` are the seconds until the answer must be whole: what is no server of ours may send without end.
+        """
+        return self._exchange(self._codec.get(path), within)
 
     def attempt(self, operation: str, body: bytes) -> Response:
         """Send a request, encoded by `encode_request`, once; raises as `execute` does, without retries."""
         reply = self._exchange(self._codec.message(operation, body))
         return self._codec.answer(reply)
 
-    def _exchange(self, message: bytes) -> HttpReply:
+    def _exchange(self, message: bytes, within: float | None = None) -> HttpReply:
         connection = self._pool.take()
         try:
-            reply = connection.exchange(message)
+            reply = connection.exchange(message, within)
         except BaseException:
             connection.close()
             raise

@@ -8,16 +8,18 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 import isotone
+from isotone.backends.opening import is_new
 from isotone.cli import modules
 from isotone.cli.database import ADDRESSES, check_exists
 from isotone.errors import ResourceNotFoundException, UsageError
+from isotone.moving import endpoints
 
 if TYPE_CHECKING:
     from isotone.structures import Worker, WorkerProgress, WorkerSettings
@@ -68,10 +70,9 @@ def _run(arguments: argparse.Namespace) -> int:
         format=f"{over}%(asctime)s %(levelname)s %(message)s",
     )
     found = _found(arguments.worker)
-    address = arguments.address
     if not arguments.create:
-        check_exists(address, "; --create creates it, with the worker's tables")
-    with isotone.connect(address, table_prefix=arguments.table_prefix) as store:
+        check_exists(arguments.address, "; --create creates it, with the worker's tables")
+    with _opened(arguments) as store:
         worker = _worker_of(found, arguments.worker, store)
         if arguments.name:
             worker = worker.named(arguments.name)
@@ -80,6 +81,15 @@ def _run(arguments: argparse.Namespace) -> int:
         if arguments.dead_letters or arguments.redrive:
             return _settle_letters(worker, store, again=arguments.redrive)
         return _work(worker, store, arguments)
+
+
+@contextmanager
+def _opened(arguments: argparse.Namespace) -> Iterator[isotone.Store]:
+    """The store of the worker. Its first table makes a missing file, so a function that fails leaves none."""
+    address, prefix = arguments.address, arguments.table_prefix
+    with ExitStack() as opened:
+        target = opened.enter_context(endpoints.opened(address)) if is_new(address) else address
+        yield opened.enter_context(isotone.connect(target, table_prefix=prefix))
 
 
 def _work(worker: Worker, store: isotone.Store, arguments: argparse.Namespace) -> int:

@@ -2,7 +2,7 @@
 
 Without a lag, a write is delivered in its own transaction, just before the commit. With a lag, or while delivery is
 paused, entries wait in the outbox, which is part of the file. Maintenance delivers them in slices when they are due, in
-this process or a later one. A delivered write is applied if its stamp is greater than that of the item there, so
+this process or a later one. All of them are delivered before the group of replicas changes. A delivered write is applied if its stamp is greater than that of the item there, so
 replicas agree whatever the order of arrival.
 
 Applied writes update indexes, history and the replica's own stream like any write. They are not sent on.
@@ -41,10 +41,32 @@ def deliver(engine: Engine) -> bool:
     return delivered > 0
 
 
+def deliver_all(engine: Engine, name: str) -> None:
+    """Deliver all that waits of a table, whatever the lag, in the open transaction: its group is about to change.
+
+    A region that leaves takes no write with it, a new one is copied from a table that has them all, and one that comes back
+    gets none of an earlier time.
+    """
+    for source, table in _replicated(engine.home):
+        assert table.replication is not None
+        for region in table.replication.regions:
+            if table.name == name and region != source.region:
+                waiting = list(replica_log.waiting(source, table, region))
+                _send(source, table, region, waiting)
+
+
 def _deliver_to(source: Engine, table: StoredTable, region: str) -> int:
     due = list(islice(_due(source, table, region), SLICE))
+    _send(source, table, region, due)
+    return len(due)
+
+
+def _send(
+    source: Engine, table: StoredTable, region: str, due: list[replica_log.OutboundWrite]
+) -> None:
+    """Apply writes in a region, and take them from the outbox."""
     if not due:
-        return 0
+        return
     target = source.regions.get(region)
     replica = None if target is None else target.catalog.tables.get(table.name)
     if target is not None and replica is not None and replica.replication is not None:
@@ -52,7 +74,6 @@ def _deliver_to(source: Engine, table: StoredTable, region: str) -> int:
             for entry in due:
                 _apply(target, replica, entry.key, entry.record, Stamp(entry.time, source.region))
     replica_log.forget(source, table, due)
-    return len(due)
 
 
 def _due(source: Engine, table: StoredTable, region: str) -> Iterator[replica_log.OutboundWrite]:
@@ -189,7 +210,8 @@ def _copy(home: Engine) -> bool:
             copied = True
             target = source.regions.get(region)
             replica = None if target is None else target.catalog.tables.get(table.name)
-            if target is None or replica is None:
+            assert table.replication is not None
+            if target is None or replica is None or region not in table.replication.regions:
                 replica_log.set_copied(source, table, region, None)
                 continue
             records = list(islice(source.store.range(table.tree, reached, None), SLICE))

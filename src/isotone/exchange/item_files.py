@@ -496,15 +496,29 @@ class CsvRows:
         return fields
 
 
+def header_fault(first: str, names: Sequence[str]) -> str:
+    """Why the rows below a header would not become what they are, in words; `first` is its text, `names` its columns."""
+    if "\r" in first and '"' not in first:  # the whole file would be a header without rows
+        return "the lines of the file end with CR alone; write it with LF or CRLF"
+    if len(set(names)) < len(names):  # the last one would replace the others
+        return f"two columns have the same name: {', '.join(names)}"
+    return ""
+
+
 def _csv_reader(options: CsvOptions, lines: Lines) -> Callable[[Lines], Iterator[Record]]:
     """A reader of rows; the first row is the header, unless headers are given."""
     rows = CsvRows(options.delimiter)
-    headers = options.headers
+    first, headers = "", options.headers
     if headers is None:
-        headers = rows.fields(next(rows(lines), "").removeprefix("\ufeff")) or ()
+        first = next(rows(lines), "").removeprefix("\ufeff")
+        headers = rows.fields(first) or ()
+    fault = header_fault(first, headers)
     columns = [(name, options.types.get(name, "S")) for name in headers]
 
     def read(lines: Lines) -> Iterator[Record]:
+        if fault:
+            yield Unreadable(f"The file cannot be read: {fault}", text=first, is_fatal=True)
+            return
         try:
             for row in rows(lines):
                 record = _csv_record(rows.fields(row), columns)

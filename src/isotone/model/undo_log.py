@@ -321,7 +321,7 @@ def _attempt(line: _LogLine) -> Steps[str]:
         if not any(reasons_of(error)):
             raise
         current = yield from _current(line)
-        if all(_is_as(item, each.before) for item, each in zip(current, line.items, strict=True)):
+        if _is_as_before([*zip(current, line.items, strict=True)]):
             return "restored" if error.follows_lost_answer else "unmade"
         if all(_is_as(item, each.after) for item, each in zip(current, line.items, strict=True)):
             raise RetryNeeded from None
@@ -348,6 +348,14 @@ def _current(line: _LogLine) -> Steps[list[Item | None]]:
         request = {"TableName": line.table, "Key": each.key, "ConsistentRead": True}
         items.append((yield Call("GetItem", request)).get("Item"))
     return items
+
+
+def _is_as_before(found: list[tuple[Item | None, _UndoneChange]]) -> bool:
+    """Whether a write was not made, or is undone: what it would have made may be there from another write."""
+    return all(
+        _is_as(item, each.before) or (each.before is None and not _is_as(item, each.after))
+        for item, each in found
+    )
 
 
 def _is_as(item: Item | None, wanted: Item | None) -> bool:

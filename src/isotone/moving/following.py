@@ -14,10 +14,14 @@ changes that a killed process repeats from the saved position.
 
 Shards that were closed when the position was noted have only older changes, and are skipped. An open shard is read from
 its oldest record: up to a few hours of changes are applied again, which costs writes but changes nothing in the end.
+
+A source that is restored to an earlier state counts its changes from there again, so a position may be ahead of new changes.
+Therefore the change that was applied last is read again, before a shard counts as read: it must still be the same.
 """
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -34,6 +38,7 @@ from isotone.errors import (
     ResourceNotFoundException,
     TrimmedDataAccessException,
     UsageError,
+    ValidationException,
 )
 from isotone.moving.item_identity import key_text
 from isotone.moving.table_making import stream_request, wait_until_active
@@ -63,7 +68,8 @@ class StreamPosition(msgspec.Struct):
 
     `after` has the last applied sequence number of each shard, `waiting` the shards without any applied record, and
     `done` the shards that need not be read any more. Every change in `waiting` shards is later than `noted`, by this
-    machine's clock; 0 if that is not known. `written` are keys of the items that were put last.
+    machine's clock; 0 if that is not known. `written` are keys of the items that were put last. `marks` has what tells
+    the last applied change of each shard from any other.
     """
 
     arn: str
@@ -74,6 +80,7 @@ class StreamPosition(msgspec.Struct):
     applied: int = 0
     noted: float = 0.0
     written: list[Item] = msgspec.field(default_factory=list)
+    marks: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class _Shard(msgspec.Struct, frozen=True):
@@ -140,6 +147,13 @@ def _lost(arn: str, why: str) -> ChangesLost:
     return ChangesLost(
         f"changes of {arn} are lost: {why} before they were applied; a stream keeps them for 24 hours; "
         "delete the target table and copy again"
+    )
+
+
+def _restored(arn: str) -> ChangesLost:
+    return ChangesLost(
+        f"{arn} does not have the change any more that was applied last: the source was restored to an earlier state; delete "
+        "the target table and copy again"
     )
 
 
@@ -217,8 +231,36 @@ class Follower:
         unread = {*self.position.waiting, *self.position.after} - {*self.position.done}
         if unread - ids:
             raise _lost(self.position.arn, "a shard was deleted")
+        for _ in self._pool.map(self._check_last, [*self.position.marks]):
+            pass
         self._shards = found
         self._shards_are_stale = False
+
+    def _check_last(self, shard: str) -> None:
+        """Raise `ChangesLost` if a shard has another change where the last applied one was."""
+        arn, after = self.position.arn, self.position.after.get(shard)
+        if after is None:
+            return
+        kind = {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "SequenceNumber": after}
+        try:
+            found = self._source.execute(
+                "GetShardIterator", {"StreamArn": arn, "ShardId": shard, **kind}
+            )
+            request = {"ShardIterator": found["ShardIterator"], "Limit": 1}
+            records = self._pace.execute(self._source, "GetRecords", request)["Records"]
+        except ValidationException:  # the stream has not come so far
+            raise _restored(arn) from None
+        except (TrimmedDataAccessException, ResourceNotFoundException, LimitExceededException):
+            return  # it cannot be read now, which says nothing about it
+        if records and self._mark(records[0]) != self.position.marks[shard]:
+            raise _restored(arn)
+
+    def _mark(self, record: Mapping[str, Any]) -> str:
+        """What tells a change from another one with the same sequence number."""
+        change = record["dynamodb"]
+        key = key_text(change["Keys"], self._names)
+        text = f"{change['SequenceNumber']} {change.get('ApproximateCreationDateTime')} "
+        return hashlib.blake2b(text.encode() + key, digest_size=8).hexdigest()
 
     def _is_ready(self, shard: _Shard) -> bool:
         """Whether a shard must be read now: it is not done, and its parent is done or dropped."""
@@ -238,6 +280,7 @@ class Follower:
             if records:
                 changes = [record["dynamodb"] for record in records]
                 self.position.after[shard.id] = changes[-1]["SequenceNumber"]
+                self.position.marks[shard.id] = self._mark(records[-1])
                 self.position.applied += len(records)
                 self._newest = max(
                     self._newest, float(changes[-1].get("ApproximateCreationDateTime") or 0)
@@ -249,6 +292,7 @@ class Follower:
             if following is None:
                 self.position.done.append(shard.id)
                 self.position.after.pop(shard.id, None)
+                self.position.marks.pop(shard.id, None)
                 self._iterators.pop(shard.id, None)
                 self._shards_are_stale = True  # its children may exist now
             else:

@@ -32,6 +32,7 @@ from isotone.exchange.item_files import (
     Record,
     RecordFile,
     Unreadable,
+    header_fault,
     ion_line,
     json_line,
     json_reader,
@@ -243,8 +244,6 @@ class _CsvReader:
         self._rows = CsvRows(",")
         first = next(self._rows(lines), "").removeprefix("\ufeff")
         header = self._rows.fields(first)
-        if "\r" in first and '"' not in first:
-            raise UsageError("the lines of the file end with CR alone; write it with LF or CRLF")
         if not header or header == [""]:
             raise UsageError(
                 "the file has no header; the first line of a CSV file names the columns"
@@ -252,10 +251,11 @@ class _CsvReader:
         given = checked_types(types)
         self._columns = [_column(text, given, key_types) for text in header]
         names = [name for name, _ in self._columns]
+        fault = header_fault(first, names)
+        if fault:
+            raise UsageError(fault)
         for name in given.keys() - set(names):
             raise UsageError(f"the file has no column {name!r}; its columns: {', '.join(names)}")
-        if len(set(names)) < len(names):
-            raise UsageError(f"two columns have the same name: {', '.join(names)}")
 
     def __call__(self, lines: Lines) -> Iterator[Record]:
         try:

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from isotone.engine import replication
 from isotone.engine.engine import Engine
 from isotone.engine.replica_log import LEGACY
 from isotone.engine.table_indexes import StoredTable
@@ -204,6 +205,7 @@ def update_global_table(engine: Engine, request: UpdateGlobalTable) -> Answer:
     kept = [region for region in group.regions if region not in leaving]
     kept += [joined.region for joined, _ in joining]
     after = msgspec.structs.replace(group, regions=tuple(kept))
+    replication.deliver_all(engine, name)
     for region in leaving:
         gone, table = _member(engine, name, region)
         replicas.end_membership(gone, table.schema)

@@ -111,6 +111,8 @@ def update(engine: Engine, schema: TableSchema, request: UpdateTable) -> TableSc
     members: list[Member] = [*created, *changed]
     _check_indexes(schema, members)
     group = _group_after(engine, schema, request, created, deleted)
+    if created or deleted:
+        replication.deliver_all(engine, schema.name)
     for member in members:
         given = _merged(group.overrides.get(member.region_name, {}), _overrides(member))
         group = msgspec.structs.replace(

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from isotone import limits
-from isotone.engine import backfill, backups, streams, views
+from isotone.engine import backfill, backups, replica_log, replication, streams, views
 from isotone.engine.engine import Engine
 from isotone.engine.table_indexes import StoredTable
 from isotone.engine.table_schema import (
@@ -154,13 +154,16 @@ def delete_table(engine: Engine, request: DeleteTable) -> Answer:
     description = table_description(engine, table.schema, "DELETING")
     for member in _NOT_OF_DELETED:
         description.pop(member, None)
+    replication.deliver_all(engine, table.name)
     _remove(engine, table)
     replicas.leave_group(engine, table.schema)
     return {"TableDescription": description}
 
 
 def _remove(engine: Engine, table: StoredTable) -> None:
-    """Remove a table and its trees from one region, unless a backup is reading it."""
+    """Remove a table and its trees from one region, unless a backup or a new replica is reading it."""
+    if replica_log.copying(engine, table):
+        raise ResourceInUseException(f"{IN_USE}Table is being updated: {table.name}")
     if views.is_read(engine, table.tree):
         raise ResourceInUseException(f"{IN_USE}Table is being backed up: {table.name}")
     with engine.writing:

@@ -8,7 +8,7 @@ commit, or when the session dies. Whoever waits stands in the server's own queue
 A transaction therefore sees what is committed, and reads need no isolation beyond that.
 
 The row `isotone_state` has a revision, which each commit raises, and a second one, which rises when trees are created or
-dropped. Lookups and ranges read it as well. So a store notices commits of others without a round trip of its own.
+dropped. Lookups and ranges read it as well. So commits of others cost no round trip, nor does a schema that was restored.
 
 A session that was lost outside of a block is replaced, and the statement repeated. Inside a block the block fails. If it
 is lost while a commit is under way, nobody knows whether that happened: the commit raises, and is never reported as done.
@@ -44,7 +44,14 @@ from isotone.storage.interface import (
     existing_tree,
 )
 from isotone.storage.long_keys import LONGEST, end_of_rows, entries_of, rows_of, value_in
-from isotone.storage.postgres_connection import Connection, ServerStatement, StatementFailed, array
+from isotone.storage.postgres_connection import (
+    Connection,
+    ServerStatement,
+    StatementFailed,
+    array,
+    in_session,
+    repeated,
+)
 from isotone.storage.postgres_sql import FORMAT, CommitStatements, SchemaSQL
 from isotone.storage.write_buffer import Branch, WriteBuffer
 
@@ -479,8 +486,8 @@ class PostgresStore:
         if self._depth:
             return self._write(*statements)
         if self._snapshots:
-            return _in_session(self._reading, self._snapshot_losses, statements)
-        return _repeated(self._reading, statements)
+            return in_session(self._reading, self._snapshot_losses, statements)
+        return repeated(self._reading, statements)
 
     def _fetch(self, wanted: list[Sequence[ServerStatement]]) -> None:
         """Send what attempts want together. If the server refuses a part, each reads for itself."""
@@ -528,6 +535,12 @@ class PostgresStore:
     def _see(self, revision: bytes) -> None:
         """Note a revision that a read has met; of several, the highest counts, because results may have waited."""
         self._latest = max(self._latest, revision)
+
+    def _see_now(self, revision: bytes) -> None:
+        """Note the revision at which a block begins. A lower one than before is that of a schema that was restored."""
+        if revision < self._latest:
+            self._forget_seen()
+        self._see(revision)
 
     def _note_commits(self) -> None:
         if self._latest != self._seen:
@@ -601,7 +614,7 @@ class PostgresStore:
 
     def _write(self, *statements: ServerStatement) -> list[Any]:
         """Results in the open transaction."""
-        return _in_session(self._writing, self._losses, statements)
+        return in_session(self._writing, self._losses, statements)
 
     def _begin(self, wait: bool, synced: bool) -> None:
         if self._snapshots:
@@ -615,7 +628,7 @@ class PostgresStore:
         try:
             state = self._take_turn(wait, synced)
             self._losses = self._writing.losses
-            self._see(state.get_value(0, 0))
+            self._see_now(state.get_value(0, 0))
             if self._latest != self._seen:
                 self._contended_until = time.monotonic() + _CONTENDED
             self._note_commits()
@@ -642,7 +655,7 @@ class PostgresStore:
         statements = [_BEGIN, *([] if synced else [_UNSYNCED])]
         statements += self._waiting_lock() if wait else [self._sql.try_lock]
         try:
-            *_, locked, state = _repeated(self._writing, [*statements, self._sql.state])
+            *_, locked, state = repeated(self._writing, [*statements, self._sql.state])
         except StatementFailed as failure:
             raise self._not_locked(failure) from None
         if not wait and locked.get_value(0, 0) != b"\x01":
@@ -848,15 +861,24 @@ class _Snapshot:
         if not store._depth and not store._snapshots:
             if store._wanted is not None:
                 raise _AttemptEnds
-            _, state = _repeated(store._reading, [_BEGIN_READING, store._sql.state])
-            store._snapshot_losses = store._reading.losses
-            store._see(state.get_value(0, 0))
-            store._note_commits()
-            store._snapshots = 1
-            if state.get_value(0, 1) != store._trees_seen:
-                store._load_trees()
+            try:
+                self._begin()
+            except StatementFailed:  # as when the schema was deleted; the session is used again
+                store._reading.post(_ROLLBACK)
+                store._snapshots = 0
+                raise
             return
         store._snapshots += 1
+
+    def _begin(self) -> None:
+        store = self._store
+        _, state = repeated(store._reading, [_BEGIN_READING, store._sql.state])
+        store._snapshot_losses = store._reading.losses
+        store._see_now(state.get_value(0, 0))
+        store._note_commits()
+        store._snapshots = 1
+        if state.get_value(0, 1) != store._trees_seen:
+            store._load_trees()
 
     def __exit__(self, *_: object) -> None:
         store = self._store
@@ -865,28 +887,6 @@ class _Snapshot:
         store._snapshots -= 1
         if not store._depth and not store._snapshots:
             store._reading.post(_COMMIT)
-
-
-def _in_session(
-    connection: Connection, losses: int, statements: Sequence[ServerStatement]
-) -> list[Any]:
-    """Results in the session in which a block began; raises `StorageError` if it was lost since."""
-    if connection.losses != losses:
-        raise connection.lost(
-            "the session of this transaction or snapshot has ended; begin it again"
-        )
-    return connection.exchange(*statements)
-
-
-def _repeated(connection: Connection, statements: Sequence[ServerStatement]) -> list[Any]:
-    """Results outside of a block: if the session turns out to be lost, in another one."""
-    was_open = connection.is_open
-    try:
-        return connection.exchange(*statements)
-    except StorageError:
-        if not was_open or connection.is_open:
-            raise
-        return connection.exchange(*statements)
 
 
 def _ends_early(attempt: Callable[[], object]) -> bool:

@@ -356,6 +356,28 @@ class Connection:
         )
 
 
+def in_session(
+    connection: Connection, losses: int, statements: Sequence[ServerStatement]
+) -> list[Any]:
+    """Results in the session in which a block began; raises `StorageError` if it was lost since."""
+    if connection.losses != losses:
+        raise connection.lost(
+            "the session of this transaction or snapshot has ended; begin it again"
+        )
+    return connection.exchange(*statements)
+
+
+def repeated(connection: Connection, statements: Sequence[ServerStatement]) -> list[Any]:
+    """Results outside of a block: if the session turns out to be lost, in another one."""
+    was_open = connection.is_open
+    try:
+        return connection.exchange(*statements)
+    except StorageError:
+        if not was_open or connection.is_open:
+            raise
+        return connection.exchange(*statements)
+
+
 def _parameters(address: PostgresAddress) -> str:
     """libpq's parameters; raises `UsageError` for an address that it does not understand, without showing it whole."""
     try:

@@ -5,6 +5,9 @@
     isotone_dropped  the tables of dropped trees, until they are deleted
     t7_0_items1      the tree items1, made by the first commit after revision 7
 
+Both numbers begin with the time, in microseconds: a schema that is deleted and made again begins above all numbers that a
+process may know of the former one.
+
 `CommitStatements` makes the statements of a commit from what a transaction has written.
 """
 
@@ -24,6 +27,7 @@ _TABLES: Final = 1000  # whose SQL is kept
 _DROPPED_AT_ONCE: Final = 50  # tables that are deleted in one transaction
 _ASSUMED_SIZE: Final = 4096  # bytes of a row before any was read
 _LONGEST_NAME: Final = 63  # of a table of PostgreSQL
+_NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
 
 class TableSQL:
@@ -98,7 +102,8 @@ class SchemaSQL:
                 "(format text NOT NULL, revision bigint NOT NULL, trees bigint NOT NULL)",
                 f"CREATE TABLE IF NOT EXISTS {trees} (tree text PRIMARY KEY, relation text NOT NULL)",
                 f"CREATE TABLE IF NOT EXISTS {dropped} (relation text PRIMARY KEY)",
-                f"INSERT INTO {state} SELECT '{FORMAT.decode()}', 1, 1 WHERE NOT EXISTS (SELECT FROM {state})",
+                f"INSERT INTO {state} SELECT '{FORMAT.decode()}', {_NOW}, {_NOW} "
+                f"WHERE NOT EXISTS (SELECT FROM {state})",
             )
         ]
         self.raise_revision: bytes = (

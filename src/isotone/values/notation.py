@@ -12,6 +12,7 @@ both directions.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -19,6 +20,8 @@ from isotone.errors import UsageError
 from isotone.values.types import AttributeValue, Item
 
 _CODES: Final = frozenset({"S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M"})
+
+_HALF: Final = re.compile("\\\\u[dD][89a-fA-F]|[\ud800-\udfff]")  # what may be half of a character
 
 
 class _Number(str):
@@ -30,7 +33,14 @@ class _Number(str):
 def parse_json(text: str) -> Any:
     """Parse JSON; numbers keep their digits. Raises `UsageError` with the position of an error."""
     try:
-        return _DECODER.decode(text)
+        parsed = _DECODER.decode(text)
+        if _HALF.search(text):
+            _check_text(parsed)
+        return parsed
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            f"this JSON has half of a character: {error.object[:60]!r} is not Unicode text"
+        ) from None
     except json.JSONDecodeError as error:
         near = text[error.pos : error.pos + 20]
         where = f"at line {error.lineno}, column {error.colno}" + (
@@ -39,6 +49,19 @@ def parse_json(text: str) -> Any:
         raise UsageError(f"this is not JSON: {error.msg} {where}") from None
     except RecursionError:
         raise UsageError("this JSON is nested too deeply") from None
+
+
+def _check_text(parsed: Any) -> None:
+    """Raise `UnicodeEncodeError` for a text that cannot be stored: JSON can escape half of a character."""
+    if type(parsed) is str:
+        parsed.encode()
+    elif type(parsed) is dict:
+        for name, value in parsed.items():
+            _check_text(name)
+            _check_text(value)
+    elif type(parsed) is list:
+        for each in parsed:
+            _check_text(each)
 
 
 def read_item(parsed: Any) -> Item:

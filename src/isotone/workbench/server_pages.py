@@ -15,6 +15,7 @@ from isotone.backends.remote import Remote
 from isotone.errors import ConnectionFailed, UsageError
 
 _TIMEOUTS: Final = Timeouts(connect=5.0, read=5.0)
+_WITHIN: Final = 10.0  # seconds for a page
 _OURS: Final = {
     "metrics": b"isotone_requests_total",
     "hotkeys": b'"looked_at"',
@@ -32,7 +33,7 @@ def server_page(target: str, name: str) -> dict[str, Any]:
         return _none(f"{target} is not a server of Isotone")
     try:
         with Remote(endpoint, timeouts=_TIMEOUTS) as remote:
-            reply = remote.get(f"/{name}")
+            reply = remote.get(f"/{name}", _WITHIN)
         body = reply.content
     except (ConnectionFailed, UsageError) as error:
         return _none(f"{target}/{name} does not answer: {error}")
