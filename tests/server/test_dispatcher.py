@@ -170,7 +170,7 @@ def test_a_failure_is_answered_and_logged_in_the_same_way_for_reads_and_writes(
     with isotone.open() as database:
         database.execute("CreateTable", TABLE)
         monkeypatch.setattr("isotone.operations.checks.first_fault.first_fault", lambda *_: None)
-        monkeypatch.setattr("isotone.operations.items.open_table", Broken(error))
+        monkeypatch.setattr("isotone.operations.item_actions.open_table", Broken(error))
 
         def steps(loop):
             dispatcher = Dispatcher(database, loop)

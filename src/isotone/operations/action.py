@@ -74,7 +74,7 @@ _MODULES: Final[dict[str, tuple[str, ...]]] = {
     "global_tables": (
         *("CreateGlobalTable", "DescribeGlobalTable", "ListGlobalTables", "UpdateGlobalTable"),
     ),
-    "items": ("DeleteItem", "GetItem", "PutItem", "UpdateItem"),
+    "item_actions": ("DeleteItem", "GetItem", "PutItem", "UpdateItem"),
     "kinesis_destinations": (
         *("DescribeKinesisStreamingDestination", "DisableKinesisStreamingDestination"),
         *("EnableKinesisStreamingDestination", "UpdateKinesisStreamingDestination"),
