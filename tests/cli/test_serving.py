@@ -78,7 +78,8 @@ NOT_AT_THE_START = (
     *("engine.checked_trees", "engine.file_check", "engine.integrity", "engine.repair"),
     *("engine.transfers", "engine.vector_scores", "engine.vector_search"),
     *("expressions.partiql", "operations.checks", "operations.transfers"),
-    *("operations.item_actions", "operations.permissions", "operations.statements", "operations.tables"),
+    *("operations.item_actions", "operations.permissions"),
+    *("operations.statements", "operations.tables"),
     *("server.gate", "server.policies", "server.signatures", "server.supervisor", "server.users"),
     *("storage.file_copies", "workbench.calls"),
 )
