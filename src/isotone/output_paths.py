@@ -17,7 +17,8 @@ An output is refused if it is
 - in a folder in which nothing can be written: better now than at the end of the work
 
 A text that is written in one go may also go to an open stream (`/dev/stdout`), a terminal or a null device: nothing is
-replaced there. A pipe with a name is refused: opening it waits for a reader, for ever if there is none. Whether an existing file may be replaced at all is the caller's decision (`--force`).
+replaced there. A pipe with a name is refused: opening it waits for a reader, for ever if there is none. Whether an existing
+file may be replaced at all is the caller's decision (`--force`).
 """
 
 from __future__ import annotations
@@ -79,8 +80,8 @@ class OutputPath(NamedTuple):
     """An output file that an option names; `option` is the option's name in the caller's words.
 
     `beside` are the endings of files that are written beside it. `may_stream`: it is written in one go, so an open
-    stream or a terminal is accepted. `is_appended`: its content is kept, so it may be a symbolic link. `needs_folder`: its folder
-    must exist. `is_database`: it becomes a database, so the caller decides which databases it may replace. `begins` are
+    stream or a terminal is accepted. `is_appended`: its content is kept, so it may be a symbolic link. `needs_folder`:
+    its folder must exist. `is_database`: it becomes a database, so the caller decides which databases it may replace. `begins` are
     the first bytes of what the option writes: an existing file that begins otherwise is refused. They are so many that no
     other program's files begin so. `mark` is in every file that the option writes, where formats begin all alike.
     """
@@ -248,9 +249,7 @@ def _size(path: Path) -> int:
 def _is_writable(output: OutputPath) -> bool:
     """Whether a file can be made in the folder of an output, or the file that is appended to can be written."""
     path = Path(output.path)
-    is_kept = path.exists() and (
-        output.is_appended or not path.is_file()
-    )  # a device is not replaced
+    is_kept = path.exists() and (output.is_appended or not path.is_file())  # no device is replaced
     return _is_standard(path) or os.access(path if is_kept else path.parent, os.W_OK)
 
 

@@ -760,7 +760,7 @@ def test_csv_whose_columns_would_be_lost_is_an_error(
 ) -> None:
     ask.write("csv", "a.csv", content)
     ask.write("csv", "b.csv", "z,9\n" if headers else "p,v\nz,9\n")
-    options = {"InputFormatOptions": {"Csv": {"HeaderList": headers}}} if headers else {}
+    options: Any = {"InputFormatOptions": {"Csv": {"HeaderList": headers}}} if headers else {}
     done = ask.load("csv", InputFormat="CSV", **options)
     assert (done["ImportStatus"], done["FailureCode"]) == ("FAILED", "ItemValidationError")
     assert done["ErrorCount"] == (2 if headers else 1)

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 import isotone
+from isotone.backends.addresses import is_file
 from isotone.backends.opening import is_new
 from isotone.cli import modules
 from isotone.cli.database import ADDRESSES, check_exists
 from isotone.errors import ResourceNotFoundException, UsageError
 from isotone.moving import endpoints
+from isotone.postgres_address import is_postgres
 
 if TYPE_CHECKING:
     from isotone.structures import Worker, WorkerProgress, WorkerSettings
@@ -88,7 +90,8 @@ def _opened(arguments: argparse.Namespace) -> Iterator[isotone.Store]:
     """The store of the worker. Its first table makes a missing file, so a function that fails leaves none."""
     address, prefix = arguments.address, arguments.table_prefix
     with ExitStack() as opened:
-        target = opened.enter_context(endpoints.opened(address)) if is_new(address) else address
+        is_made = (is_file(address) or is_postgres(address)) and is_new(address)
+        target = opened.enter_context(endpoints.opened(address)) if is_made else address
         yield opened.enter_context(isotone.connect(target, table_prefix=prefix))
 
 

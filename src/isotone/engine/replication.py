@@ -2,8 +2,8 @@
 
 Without a lag, a write is delivered in its own transaction, just before the commit. With a lag, or while delivery is
 paused, entries wait in the outbox, which is part of the file. Maintenance delivers them in slices when they are due, in
-this process or a later one. All of them are delivered before the group of replicas changes. A delivered write is applied if its stamp is greater than that of the item there, so
-replicas agree whatever the order of arrival.
+this process or a later one. All of them are delivered before the group of replicas changes. A delivered write is applied
+if its stamp is greater than that of the item there, so replicas agree whatever the order of arrival.
 
 Applied writes update indexes, history and the replica's own stream like any write. They are not sent on.
 """
