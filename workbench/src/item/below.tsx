@@ -1,4 +1,4 @@
-/** Says which items stay behind when one is deleted or moved: their keys are made from its values, but they are items of their own. */
+/** Says how many items stay below one that is deleted or moved: their keys are made from its values. */
 
 import { useEffect, useState } from "preact/hooks";
 
