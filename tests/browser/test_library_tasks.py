@@ -161,6 +161,24 @@ def test_raw_attributes_that_are_left_come_back(window, store):
     assert raw.input_value() == "Emma"
 
 
+def test_the_browser_asks_before_a_changed_form_goes_with_its_page(window):
+    bench = window()
+    asked: list[str] = []
+
+    def answer(dialog: Any) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    bench.page.on("dialog", answer)
+    editing = edit(bench)
+    bench.page.reload()
+    assert asked == []  # nothing was typed
+    edit(bench)
+    editing.get_by_label("title", exact=True).press_sequentially("Emma")
+    bench.page.reload()
+    assert asked == ["beforeunload"]
+
+
 def test_a_new_element_has_the_focus_and_no_fault_before_the_form_is_sent(window, store):
     bench = window()
     editing = edit(bench)
@@ -392,8 +410,13 @@ def test_the_pane_of_an_item_fits_whatever_its_kind_is_called(window, width):
         box = button.bounding_box()
         assert box["x"] + box["width"] <= width
     assert header.bounding_box()["height"] < 60  # one line
+    kind = header.locator(".entity")
+    assert kind.evaluate("each => each.scrollWidth <= each.clientWidth")  # its name is not cut
     close.click()
     press(bench, "New item")
+    outside = """() => [...document.querySelectorAll(".kinds .form-part")].filter((each) =>
+        each.getBoundingClientRect().right > each.closest("button").getBoundingClientRect().right)"""
+    assert page.evaluate(outside) == []
     kinds = page.get_by_role("group", name="What is it?").get_by_role("button")
     assert all(
         box["x"] + box["width"] <= width for box in (each.bounding_box() for each in kinds.all())
@@ -425,3 +448,35 @@ def test_the_place_in_the_list_is_kept_when_its_item_is_deleted(window, store):
     bench.until(f"{top} === {scrolled}")
     page.keyboard.press("j")
     pane.get_by_text("LOAN#2026-09-30T09:00:00Z").first.wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_every_screen_of_the_tasks_is_accessible(window, width, scheme):
+    bench = window(width=width, color_scheme=scheme, has_touch=width == 390)
+    page = bench.page
+    show(bench, FIRST)
+    press(bench, "Delete")
+    page.get_by_text("2 items below it stay as they are.").wait_for()
+    assert bench.serious_faults() == []
+    press(bench, "Keep")
+    press(bench, "Edit")
+    editing = form(bench, "Edit Loan")
+    editing.get_by_label("borrowed", exact=True).fill("2026-08-01T09:00:00")
+    editing.get_by_role("button", name="Add to renewals").click()
+    press(bench, "Save")
+    editing.get_by_text("something in it is empty").wait_for()
+    assert bench.serious_faults() == []
+    press(bench, "Close the item")
+    said(bench, "Not saved: changes of Loan")
+    if width == 390:
+        press(bench, "Query")
+    query = choose_pattern(bench, "Loan.by_status")
+    query.get_by_label("due", exact=True).fill("2026-09-22")
+    query.get_by_label("Operator for due").select_option("<=")
+    assert bench.serious_faults() == []
+    query = choose_pattern(bench, "Loan.primary")
+    query.get_by_label("borrowed", exact=True).fill("2026-09-02")
+    query.get_by_role("button", name="All of that day").wait_for()
+    assert bench.serious_faults() == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
