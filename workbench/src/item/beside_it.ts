@@ -23,7 +23,7 @@ export function besideIt(table: TableInfo, entity: Entity, form: Form): BesideIt
     const isSingle = !theirs.order.length;
     if (isSingle && (kind.name === entity.name || !table.keys.sort.length)) return [];
     const shared = sharedBy(table, theirs, its).slice(0, theirs.order.length - 1);
-    const given = [...theirs.group.map((each, place) => [each.name, its.group[place]!.name]), ...shared.map(([own, name]) => [own, name])];
+    const given = [...theirs.group.map((each, place) => [each.name, its.group[place]!.name]), ...shared];
     const values = Object.fromEntries(given.map(([name, from]) => [name!, form.values[from!] ?? null]));
     return [{ kind, isSingle, values, prefix: prefixOf(table, theirs, shared, form) }];
   });
@@ -95,7 +95,7 @@ function within(table: TableInfo, item: Item, prefix: string): Request {
 }
 
 /** The components with which two sort keys begin, in pairs of their names: as long as both have the same texts and types. */
-function sharedBy(table: TableInfo, theirs: Pattern, its: Pattern): [own: string, other: string][] {
+function sharedBy(table: TableInfo, theirs: Pattern, its: Pattern): [theirs: string, its: string][] {
   const sort = table.keys.sort[0]?.name ?? "";
   const typeOf = (pattern: Pattern, name: string) => pattern.order.find((each) => each.name === name)?.type;
   const pairs: [string, string][] = [];
@@ -109,12 +109,12 @@ function sharedBy(table: TableInfo, theirs: Pattern, its: Pattern): [own: string
 }
 
 /** The text of a sort key before its first component that another item does not give. */
-function prefixOf(table: TableInfo, pattern: Pattern, shared: [own: string, other: string][], form: Form): string {
+function prefixOf(table: TableInfo, pattern: Pattern, shared: [theirs: string, its: string][], form: Form): string {
   const sort = table.keys.sort[0]?.name ?? "";
-  const [own, other] = shared.at(-1) ?? [null, null];
+  const [last, same] = shared.at(-1) ?? [null, null];
   const parts = form.keys.find((each) => each.index === null)?.parts[sort] ?? [];
-  const given = other === null ? [] : parts.slice(0, parts.findIndex(([, component]) => component === other) + 1);
-  const rest = (pattern.form[sort] ?? []).slice(own === null ? 0 : pattern.form[sort]!.findIndex(([, component]) => component === own) + 1);
+  const given = same === null ? [] : parts.slice(0, parts.findIndex(([, component]) => component === same) + 1);
+  const rest = (pattern.form[sort] ?? []).slice(last === null ? 0 : pattern.form[sort]!.findIndex(([, component]) => component === last) + 1);
   const end = rest.findIndex(([, component]) => component !== null);
   return [...given, ...rest.slice(0, end < 0 ? rest.length : end)].map(([text]) => text).join("");
 }

@@ -1,6 +1,6 @@
 /** An entity in a form: its fields with their inputs, what is wrong beside each, and the keys that the values give. */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { CallError, Entity, Field, Item, TableInfo, Typed } from "../api";
 import { hue } from "../collection/hues";
@@ -62,7 +62,7 @@ export function EntityForm({ table, entity, item, form, given, typed, aimed, sav
   const sent = JSON.stringify(changed);
   useEffect(() => setStale(values), [refused]);
   const isTyped = isNew ? JSON.stringify(values) !== JSON.stringify(begun) : sent !== "{}";
-  useEffect(() => onValues(changed, isTyped), [sent, isTyped]);
+  useLayoutEffect(() => onValues(changed, isTyped), [sent, isTyped]); // before the form may go
   useEffect(() => {
     const cancel = new AbortController();
     const timer = setTimeout(() => {

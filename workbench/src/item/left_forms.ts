@@ -28,8 +28,8 @@ export interface LeftForm extends Typed {
 export const takenUp = new Store<LeftForm | null>(null);
 
 export function offerBack(left: LeftForm): void {
-  const kind = left.kind ?? "item";
-  notify(left.entry ? `Not saved: changes of ${kind === "item" ? "an item" : kind}` : `Not saved: new ${kind}`, { action: { title: "Undo", run: () => takeUp(left) } });
+  const what = left.entry ? `changes of ${left.kind ?? "an item"}` : `new ${left.kind ?? "item"}`;
+  notify(`Not saved: ${what}`, { action: { title: "Undo", run: () => takeUp(left) } });
 }
 
 function takeUp(left: LeftForm): void {

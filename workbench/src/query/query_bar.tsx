@@ -124,9 +124,10 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
     <div
       class={expanded ? "query-bar expanded" : "query-bar"}
       onKeyDown={(event) => {
-        if (event.key !== "Escape" || !(event.target as Element).matches("input, select")) return;
+        const field = event.target as HTMLElement;
+        if (event.key !== "Escape" || !field.matches("input, select") || field.closest("dialog")) return; // a dialog closes
         event.preventDefault();
-        (event.target as HTMLElement).blur();
+        field.blur();
         focusList();
       }}
     >
