@@ -1,6 +1,6 @@
 /** An access pattern of the model as a form: its components in the order of the key. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { call, type AttributeValue, type CallError, type Entity, type Parameter, type Pattern, type Request } from "../api";
 import { hue } from "../collection/hues";
@@ -40,7 +40,7 @@ interface Typed {
 
 export function PatternForm({ view, entity, pattern, given, onShow, asked, sent }: Props) {
   const [typed, setTyped] = useState<Typed>(() => typedOf(given));
-  useEffect(() => setTyped(typedOf(given)), [given]);
+  useLayoutEffect(() => setTyped(typedOf(given)), [given]); // before anybody can type
   const { texts, operators, seconds } = typed;
   const [error, setError] = useState<CallError | null>(null);
   const [missing, setMissing] = useState<string | null>(null);
