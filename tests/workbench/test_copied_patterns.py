@@ -232,6 +232,10 @@ class Tick(Entity, table=ticks):
             assert pasted(answer["code"]) == []
             moved = page.call("pattern", {**form, "values": ["2026-09-01T01:00+02:00"]})
             assert "datetime(2026, 8, 31, 23, 0, tzinfo=UTC)" in moved["code"]
+            wrong = page.call("pattern", {**form, "values": ["yesterday"]})["error"]["message"]
+            assert wrong == (
+                "'yesterday' is not a datetime, which 'at' is: write 2026-09-01 or 2026-09-01T12:00"
+            )
     del sys.modules["clocks"]
 
 

@@ -134,6 +134,14 @@ def _zone(field: Any) -> tzinfo:
     return zone
 
 
+_WRITTEN: Final = {
+    "datetime": "write 2026-09-01 or 2026-09-01T12:00",
+    "date": "write it as 2026-09-01",
+    "Decimal": "write it as 12.5",
+}
+"""How people write values of types of which pydantic only says what its parser met."""
+
+
 def _value(field: Any, text: str) -> Any:
     """Parse a form's text as a value of a field."""
     try:
@@ -142,10 +150,12 @@ def _value(field: Any, text: str) -> Any:
             return value.replace(tzinfo=_zone(field))
         return value
     except ValidationError as error:
-        reason = error.errors()[0]["msg"]
-        raise UsageError(
-            f"{text!r} is not a {_type(field.annotation)}, which {field.name!r} is: {reason}"
-        ) from None
+        kind = _type(field.annotation)
+        said = error.errors()[0]["msg"]
+        reason = next(
+            (_WRITTEN[each] for each in _WRITTEN if re.search(rf"\b{each}\b", kind)), said
+        )
+        raise UsageError(f"{text!r} is not a {kind}, which {field.name!r} is: {reason}") from None
 
 
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")

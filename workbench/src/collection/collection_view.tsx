@@ -81,11 +81,20 @@ export function CollectionView(props: Props) {
   useMemo(() => data.columns.arrange(), [data, arranged]);
   useEffect(() => setSorting(null), [address]);
 
+  // Where one was, when the same view is read again: the place in the list is kept, also if its item is gone.
+  const was = useRef({ address, place: 0, top: 0 });
   useEffect(() => {
+    const isSame = was.current.address === address;
+    was.current = { address, place: isSame ? was.current.place : 0, top: isSame ? shown.top : 0 };
     void data.loadAfter();
     scroller.current?.scrollTo(0, 0);
     return () => data.close();
   }, [data]);
+  useLayoutEffect(() => {
+    if (!was.current.top || !data.slots.length) return;
+    scroller.current?.scrollTo(0, was.current.top);
+    was.current.top = 0;
+  });
 
   useEffect(() => props.onTotals?.(data.totals, data), [data, data.totals, data.atEnd, data.loading, data.error]);
 
@@ -134,6 +143,7 @@ export function CollectionView(props: Props) {
 
   const entries = slots.flatMap((slot) => slot.entries ?? []);
   const place = entries.findIndex((each) => each.id === selected);
+  if (place >= 0) was.current.place = place;
   const { checked, onCheck } = props;
   const lastChecked = useRef<string | null>(null); // the item that was checked last: Shift extends from there
   const check = (entry: Entry, isChecked: boolean) => {
@@ -154,7 +164,8 @@ export function CollectionView(props: Props) {
     for (const each of loaded) onCheck?.(each, !areAllChecked);
   };
   const move = (step: number, extending = false) => {
-    const next = entries[Math.max(0, Math.min(entries.length - 1, place < 0 ? 0 : place + step))];
+    const wanted = place >= 0 ? place + step : was.current.place + Math.min(0, step); // what stands where one was
+    const next = entries[Math.max(0, Math.min(entries.length - 1, wanted))];
     if (!next) return;
     if (extending) checkTo(next);
     onSelect(next);

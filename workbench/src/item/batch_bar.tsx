@@ -7,6 +7,7 @@ import { useState } from "preact/hooks";
 import type { AttributeValue, Entity, Item, TableInfo } from "../api";
 import type { Entry } from "../collection/window";
 import { notify } from "../shell/messages";
+import { useShortcuts } from "../shortcuts";
 import { plural } from "../values";
 import { BulkEdit } from "./bulk_edit";
 import { forAll, make, makeAll, undoOf, type Change } from "./changes";
@@ -81,6 +82,12 @@ export function BatchBar({ table, entries, writable, isPartial, onClear, onChang
   const changesTo = (after: (item: Item) => Item | null) =>
     entries.map(({ item, entity }) => ({ table, before: item, after: after(item), entity }));
   const wanted = mode === "set" ? (name ? changesTo((item) => ({ ...item, [name]: value })) : []) : changesTo(() => null);
+  const canEdit = anyModelled && writable && !isPartial;
+  const canDelete = writable && !(anyModelled && isPartial);
+  useShortcuts([
+    ...(canEdit ? [{ keys: ["i"], title: "Edit fields of the selected items", run: () => setMode("edit") }] : []),
+    ...(canDelete ? [{ keys: ["Backspace", "Delete"], title: "Delete the selected items", run: () => setMode("delete") }] : []),
+  ]);
   const broken = mode === "set" || (mode === "delete" && !anyModelled) ? consequencesOf(wanted) : [];
 
   return (
@@ -109,9 +116,9 @@ export function BatchBar({ table, entries, writable, isPartial, onClear, onChang
       ) : (
         <>
           {mode === "edit" && <BulkEdit table={table} entries={entries} onApply={apply} onClose={() => setMode(null)} />}
-          {anyModelled && <button class="primary" disabled={!writable || isPartial} title={isPartial ? "The index has only part of the items" : undefined} onClick={() => setMode("edit")}>Edit fields</button>}
+          {anyModelled && <button class="primary" disabled={!canEdit} title={isPartial ? "The index has only part of the items" : "Edit fields (i)"} onClick={() => setMode("edit")}>Edit fields</button>}
           <button disabled={!writable} onClick={() => setMode("set")}>{anyModelled ? "Set a raw attribute" : "Set an attribute"}</button>
-          <button class="danger" disabled={!writable || (anyModelled && isPartial)} onClick={() => setMode("delete")}>Delete</button>
+          <button class="danger" disabled={!canDelete} onClick={() => setMode("delete")}>Delete</button>
           <button onClick={onClear}>Clear</button>
         </>
       )}

@@ -1,6 +1,6 @@
 /** Fields of several entities of one kind, set at once: what each item becomes is shown before anything is written. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { CallError, Entity, Item, TableInfo } from "../api";
 import { KeyText } from "../collection/key_text";
@@ -40,6 +40,11 @@ export function BulkEdit({ table, entries, onApply, onClose }: Props) {
   const [error, setError] = useState<CallError | null>(null);
   const [working, setWorking] = useState(false);
   const names = useNameFaults();
+  const rows = useRef<HTMLDivElement>(null);
+  const [added, setAdded] = useState<string | null>(null); // the field that was chosen last: its value is given next
+  useEffect(() => {
+    if (added !== null) rows.current?.querySelector<HTMLElement>(`[data-field="${CSS.escape(added)}"] :is(input, select, textarea)`)?.focus();
+  }, [added]);
   if (!chosen) return null;
   const fields = givenFields(chosen.entity, false).filter((each) => !each.identifies);
   const set = fields.filter((each) => Object.hasOwn(values, each.name));
@@ -85,7 +90,7 @@ export function BulkEdit({ table, entries, onApply, onClose }: Props) {
         </label>
       )}
       {others > 0 && <p class="quiet">{plural(others, "selected item")} of another kind {others === 1 ? "stays" : "stay"} as {others === 1 ? "it is" : "they are"}.</p>}
-      <div class="bulk-fields">
+      <div class="bulk-fields" ref={rows}>
         {set.some((each) => hasInstant(each.input)) && <ZoneChoice />}
         <NameFaults.Provider value={names.tell}>
           {set.map((field) => (
@@ -98,7 +103,7 @@ export function BulkEdit({ table, entries, onApply, onClose }: Props) {
                 fault={own(faults, field.name) ?? null}
                 onChange={(next) => change({ ...values, [field.name]: next })}
               />
-              <button type="button" class="icon" aria-label={`Leave ${field.name} as it is`} title="Leave it as it is" onClick={() => change(Object.fromEntries(Object.entries(values).filter(([name]) => name !== field.name)))}>
+              <button type="button" class="icon" aria-label={`Leave ${field.name} as it is`} title="Leave it as it is" onClick={() => { setAdded(null); change(Object.fromEntries(Object.entries(values).filter(([name]) => name !== field.name))); }}>
                 ✕
               </button>
             </div>
@@ -110,7 +115,10 @@ export function BulkEdit({ table, entries, onApply, onClose }: Props) {
           autoFocus
           onChange={(event) => {
             const field = fields.find((each) => each.name === event.currentTarget.value);
-            if (field) change({ ...values, [field.name]: field.input.optional || isPlain(field.input) ? null : emptyOf(field.input) });
+            if (field) {
+              change({ ...values, [field.name]: field.input.optional || isPlain(field.input) ? null : emptyOf(field.input) });
+              setAdded(field.name);
+            }
             event.currentTarget.value = "";
           }}
         >

@@ -1,6 +1,6 @@
 /** Edits or creates one entity through its model: the form, what is refused, and what somebody else did meanwhile. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { CallError, Entity, Item, TableInfo } from "../api";
 import { ExplainDialog } from "../query/explain_dialog";
@@ -11,6 +11,7 @@ import { Refused, requestToSave, save, type Form, type Refusal, type Values } fr
 import { EntityForm } from "./entity_form";
 import type { Aim } from "./inspector";
 import { ItemLink } from "./item_link";
+import { guardPage } from "./left_forms";
 
 interface Props {
   table: TableInfo;
@@ -18,6 +19,10 @@ interface Props {
   item: Item | null;
   form: Form | null;
   given: Values | null;
+  /** What was typed before the form was left. */
+  typed: Values | null;
+  /** Takes what is typed and not saved, when the form goes. */
+  onLeft: (values: Values) => void;
   aimed: Aim | null;
   onSaved: (before: Item | null, after: Item) => void;
   /** Shows the item as somebody else left it. */
@@ -26,19 +31,33 @@ interface Props {
   onCancel: () => void;
 }
 
-export function EntityEditor({ table, entity, item, form, given, aimed, onSaved, onTheirs, onRaw, onCancel }: Props) {
+export function EntityEditor({ table, entity, item, form, given, typed, aimed, onLeft, onSaved, onTheirs, onRaw, onCancel }: Props) {
   const [saving, setSaving] = useState(false);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const [began, setBegan] = useState(form); // after a conflict, what somebody else had made of it
   const [mine, setMine] = useState<Values>({});
   const [error, setError] = useState<CallError | null>(null);
   const [costing, setCosting] = useState<Sent | null>(null);
+  const unsaved = useRef<Values | null>(null);
+  const told = useRef<HTMLDivElement>(null);
+  useEffect(() => told.current?.focus(), [refusal]); // a fast answer leaves the focus on the button
+  const leave = useRef(onLeft);
+  leave.current = onLeft;
+  useEffect(() => {
+    const release = guardPage(() => unsaved.current !== null);
+    return () => {
+      release();
+      if (unsaved.current) leave.current(unsaved.current);
+    };
+  }, []);
 
   const send = async (values: Values, over: Item | null, before = form) => {
     setSaving(true);
     setError(null);
     try {
-      onSaved(over, await save(table, entity.name, values, over));
+      const after = await save(table, entity.name, values, over);
+      unsaved.current = null;
+      onSaved(over, after);
       setRefusal(null);
     } catch (failure) {
       if (failure instanceof Refused) {
@@ -60,7 +79,7 @@ export function EntityEditor({ table, entity, item, form, given, aimed, onSaved,
         <Conflict table={table} entity={entity} refusal={refusal} began={began} mine={mine} saving={saving} onMine={(now, theirs) => void send(mine, now, theirs)} onTheirs={onTheirs} />
       )}
       {refusal && !isChanged && !Object.keys(refusal.fields).length && (
-        <div class="failure refusal" role="alert">
+        <div class="failure refusal" role="alert" tabIndex={-1} ref={told}>
           <strong>{item ? "Not saved" : "Not created"}</strong>
           <p>{refusal.message}.</p>
           {refusal.code === "AlreadyExists" && <p class="advice">Give it another {identifying(entity)}, or edit the one that is there.</p>}
@@ -76,11 +95,15 @@ export function EntityEditor({ table, entity, item, form, given, aimed, onSaved,
         item={item}
         form={form}
         given={given}
+        typed={typed}
         aimed={aimed}
         saving={saving}
         isUndecided={refusal !== null && isChanged}
         refused={refusal?.fields ?? NONE}
-        onValues={setMine}
+        onValues={(values, isTyped) => {
+          setMine(values);
+          unsaved.current = isTyped ? values : null;
+        }}
         onSave={(values) => void send(values, item)}
         onCost={showCost}
         onRaw={onRaw}
@@ -92,7 +115,8 @@ export function EntityEditor({ table, entity, item, form, given, aimed, onSaved,
 }
 
 function identifying(entity: Entity): string {
-  return entity.fields.filter((each) => each.identifies).map((each) => each.name).join(" or ");
+  const names = entity.fields.filter((each) => each.identifies).map((each) => each.name);
+  return names.length < 2 ? names.join() : `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
 }
 
 const NONE: Record<string, string> = {};

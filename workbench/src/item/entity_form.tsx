@@ -1,6 +1,6 @@
 /** An entity in a form: its fields with their inputs, what is wrong beside each, and the keys that the values give. */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { CallError, Entity, Field, Item, TableInfo, Typed } from "../api";
 import { hue } from "../collection/hues";
@@ -8,10 +8,11 @@ import { takeOver } from "../focus";
 import { keyName } from "../shortcuts";
 import { Failure } from "../shell/messages";
 import { own, plural } from "../values";
+import { Below } from "./below";
 import { givenFields, readDraft, type Draft, type DraftKey, type Form, type Values } from "./edit_calls";
 import type { Aim } from "./inspector";
 import { NameFaults, useNameFaults } from "./name_input";
-import { boundsOf, hasInstant, isPlain, kindOf, TypedField, typedText, wrongTyped, ZoneChoice } from "./typed_field";
+import { boundsOf, hasEmpty, hasInstant, isPlain, kindOf, TypedField, typedText, wrongTyped, ZoneChoice } from "./typed_field";
 import { faultOf } from "./value_editor";
 
 const PAUSE = 250; // milliseconds without typing after which the draft is asked for
@@ -24,6 +25,8 @@ interface Props {
   form: Form | null;
   /** What a new one begins with, of an item that is duplicated. */
   given: Values | null;
+  /** What was typed before the form was left. */
+  typed: Values | null;
   aimed: Aim | null;
   saving: boolean;
   /** Whether somebody else has changed the item: what becomes of both changes is decided above the form. */
@@ -31,21 +34,22 @@ interface Props {
   /** What was refused, by field. */
   refused: Record<string, string>;
   onSave: (values: Values) => void;
-  /** What is changed so far. */
-  onValues: (values: Values) => void;
+  /** What is changed so far, and whether any of it was typed. */
+  onValues: (values: Values, isTyped: boolean) => void;
   onCost: (values: Values) => void;
   onRaw: () => void;
   onCancel: () => void;
 }
 
-export function EntityForm({ table, entity, item, form, given, aimed, saving, isUndecided, refused, onSave, onValues, onCost, onRaw, onCancel }: Props) {
+export function EntityForm({ table, entity, item, form, given, typed, aimed, saving, isUndecided, refused, onSave, onValues, onCost, onRaw, onCancel }: Props) {
   const isNew = item === null;
   const fields = useMemo(() => givenFields(entity, isNew), [entity, isNew]);
   const before = useMemo<Values>(
     () => Object.fromEntries(fields.map((each) => [each.name, isNew ? each.default : (form?.values[each.name] ?? null)])),
     [fields, form],
   );
-  const [values, setValues] = useState<Values>(() => ({ ...before, ...picked(given, fields) }));
+  const [begun] = useState<Values>(() => ({ ...before, ...picked(given, fields) }));
+  const [values, setValues] = useState<Values>(() => ({ ...begun, ...picked(typed, fields) }));
   const [answer, setAnswer] = useState<{ draft: Draft; of: string } | null>(null);
   const [failure, setFailure] = useState<CallError | null>(null);
   const [tried, setTried] = useState(false);
@@ -57,7 +61,8 @@ export function EntityForm({ table, entity, item, form, given, aimed, saving, is
   ) as Values;
   const sent = JSON.stringify(changed);
   useEffect(() => setStale(values), [refused]);
-  useEffect(() => onValues(changed), [sent]);
+  const isTyped = isNew ? JSON.stringify(values) !== JSON.stringify(begun) : sent !== "{}";
+  useLayoutEffect(() => onValues(changed, isTyped), [sent, isTyped]); // before the form may go
   useEffect(() => {
     const cancel = new AbortController();
     const timer = setTimeout(() => {
@@ -85,12 +90,14 @@ export function EntityForm({ table, entity, item, form, given, aimed, saving, is
       const wrong = faultOf(now as Item[string]);
       if (wrong) return wrong;
     }
+    if (isUnfilled(field)) return tried ? "something in it is empty: fill it in, or remove it" : null;
     if (own(refused, name) && JSON.stringify(stale[name]) === JSON.stringify(now)) return refused[name]!;
     if (answer?.of === sent && own(answer.draft.faults, name)) return answer.draft.faults[name]!;
     if (!(name in changed) && form && own(form.faults, name)) return form.faults[name]!;
     if (tried && draft?.missing.includes(name) && (now === null || now === "")) return "is missing";
     return null;
   };
+  const isUnfilled = (field: Field) => hasEmpty(field.input, values[field.name] ?? null);
   const wrong = fields.filter((each) => faultAt(each) !== null || wrongTyped(each.input, values[each.name] ?? null) !== null);
   const blocks = fields.some((each) => wrongTyped(each.input, values[each.name] ?? null) !== null) || names.fault !== null;
   const count = Object.keys(changed).length;
@@ -104,8 +111,9 @@ export function EntityForm({ table, entity, item, form, given, aimed, saving, is
   };
   useEffect(() => goTo(fields.find((each) => Object.hasOwn(refused, each.name))), [refused]);
   useEffect(() => {
-    const isOpen = (each: Field) => (isNew ? (values[each.name] ?? "") === "" || !given : !each.identifies);
-    const first = fields.find((each) => each.attribute === aimed?.attribute) ?? fields.find(isOpen) ?? fields[0];
+    const isOpen = (each: Field) => (!isNew ? !each.identifies : !given || (each.required && (values[each.name] ?? "") === ""));
+    const ofKey = given ? fields.filter((each) => each.identifies).at(-1) : undefined; // a duplicate needs another key
+    const first = fields.find((each) => each.attribute === aimed?.attribute) ?? fields.find(isOpen) ?? ofKey ?? fields[0];
     if (first) rows.current?.querySelector<HTMLElement>(`[data-field="${CSS.escape(first.name)}"] :is(input, select, textarea)`)?.focus();
   }, [aimed]);
   // What is wrong is said below the field, which the foot of the form may cover.
@@ -117,6 +125,8 @@ export function EntityForm({ table, entity, item, form, given, aimed, saving, is
   submit.current = () => {
     setTried(true);
     if (blocks) return goTo(wrong[0]);
+    const unfilled = fields.find(isUnfilled);
+    if (unfilled) return goTo(unfilled);
     if (saving || isUndecided) return;
     if (!isNew && !count) return onCancel();
     onSave(changed);
@@ -148,6 +158,7 @@ export function EntityForm({ table, entity, item, form, given, aimed, saving, is
       <div class="inspected" ref={rows}>
         <NameFaults.Provider value={names.tell}>
           <Keys table={table.name} keys={draft?.keys ?? []} />
+          {item && form && fields.some((each) => each.identifies && each.name in changed) && <Below table={table} entity={entity} form={form} item={item} isMoved />}
           {fields.some((each) => hasInstant(each.input)) && <ZoneChoice />}
           {fields.map((field) => (
             <FieldRow
@@ -189,7 +200,7 @@ export function EntityForm({ table, entity, item, form, given, aimed, saving, is
             {plural(wrong.length, "field")} to put right: {wrong.map((each) => each.name).join(", ")}
           </span>
         )}
-        <button type="button" disabled={!count || wrong.length > 0 || (isNew && !isWhole)} title="What the table and each index are charged for it" onClick={() => onCost(changed)}>
+        <button type="button" disabled={!count || wrong.length > 0 || fields.some(isUnfilled) || (isNew && !isWhole)} title="What the table and each index are charged for it" onClick={() => onCost(changed)}>
           Cost
         </button>
         {!isNew && <span class="quiet">{count ? `${plural(count, "field")} changed` : "nothing changed yet"}</span>}
@@ -205,7 +216,7 @@ export function EntityForm({ table, entity, item, form, given, aimed, saving, is
   );
 }
 
-/** What is taken over of an item that is duplicated. */
+/** What is taken over of other values: of an item that is duplicated, of a form that was left. */
 function picked(given: Values | null, fields: Field[]): Values {
   if (!given) return {};
   return Object.fromEntries(fields.filter((each) => Object.hasOwn(given, each.name)).map((each) => [each.name, given[each.name]!]));

@@ -16,6 +16,7 @@ import { href } from "../router";
 import { useShortcuts } from "../shortcuts";
 import { Failure, notify } from "../shell/messages";
 import { own, typed, TYPES, typeOf } from "../values";
+import { Below } from "./below";
 import { besideIt, missing, withNextNumber, type BesideIt } from "./beside_it";
 import { isKeyChanged, make, requestOf, undoOf, type Change, type Sent } from "./changes";
 import { entitiesOf, entityOf, givenFields, readForm, Refused, remove, repair, requestToRemove, undo, type Form, type Values } from "./edit_calls";
@@ -24,6 +25,7 @@ import { Findings } from "./findings";
 import { ItemForm } from "./item_form";
 import { ItemLink } from "./item_link";
 import { KindChoice } from "./kind_choice";
+import { offerBack, type LeftForm, type Typed } from "./left_forms";
 import { Consequences, consequencesOf } from "./raw_edits";
 import { Tree } from "./tree";
 
@@ -43,9 +45,15 @@ interface Props {
   aimed?: Aim | null;
   part: Part;
   writable: boolean;
+  /** Whether its keys work; with several items selected they are of those. */
+  keyboard: boolean;
   /** The kind that a new item is to have, if it was chosen elsewhere, and what it begins with. */
   kind?: string | null;
   given?: Values | null;
+  /** What was typed into its form before that was left. */
+  typed?: Typed | null;
+  /** The name of the table that the page shows. */
+  page: string;
   /** Begins a new item of a kind that stands beside this one; null where none can be made. */
   onNew: ((kind: string, given: Values) => void) | null;
   onClose: () => void;
@@ -60,8 +68,10 @@ interface Beginning {
   raw: Item | null;
 }
 
-export function Inspector({ table, entry, aimed = null, part, writable, kind = null, given = null, onNew, onClose, onChanged }: Props) {
-  const [mode, setMode] = useState<"view" | "edit" | "copy" | "delete">(entry ? "view" : "edit");
+export function Inspector({ table, entry, aimed = null, part, writable, keyboard, kind = null, given = null, typed: typedBefore = null, page, onNew, onClose, onChanged }: Props) {
+  const [mode, setMode] = useState<"view" | "edit" | "copy" | "delete">(entry && !typedBefore ? "view" : "edit");
+  const [again, setAgain] = useState(typedBefore); // until the form goes
+  const [address] = useState(location.hash);
   const [beginning, setBeginning] = useState<Beginning | null>(entry ? null : { kind, values: given, raw: null });
   const [error, setError] = useState<CallError | null>(null);
   const [taken, setTaken] = useState<Item | null>(null); // a new item's key that another one has
@@ -69,7 +79,7 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
   const [doubted, setDoubted] = useState<Change | null>(null); // what breaks something, until it is confirmed
   const [costing, setCosting] = useState<Sent | null>(null);
   const [form, setForm] = useState<{ of: Item; form: Form } | null>(null);
-  const [isRaw, setRaw] = useState(false);
+  const [isRaw, setRaw] = useState(Boolean(typedBefore?.raw));
   const kinds = entitiesOf(table.name);
   const entity = entityOf(table.name, entry?.entity);
   const created = beginning && entityOf(table.name, beginning.kind);
@@ -95,7 +105,7 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
   useEffect(() => {
     if (!shown || !entity || !item || !writable || !onNew) return;
     const cancel = new AbortController();
-    const all = besideIt(table, entity, shown.values);
+    const all = besideIt(table, entity, shown);
     missing(table, all, item, cancel.signal).then(
       (kinds) => setBeside({ of: shown, kinds }),
       () => cancel.signal.aborted || setBeside({ of: shown, kinds: all }), // what is there already is then refused
@@ -132,6 +142,12 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
     setMode("view");
     setBeginning(null);
     setRaw(false);
+    setAgain(null);
+  };
+  const left = (found: Typed) => {
+    const isNew = beginning !== null;
+    const form: LeftForm = { ...found, page, table, address, entry: isNew ? null : entry, kind: isNew ? beginning.kind : (entry?.entity ?? null), given: beginning?.values ?? null };
+    offerBack(form);
   };
   /** Tells that an item was written through its entity, and offers to undo it. */
   const written = (done: string, before: Item | null, after: Item | null) => {
@@ -203,7 +219,7 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
     view();
   };
   useShortcuts(
-    entry && writable
+    entry && writable && keyboard
       ? [
           { keys: ["i"], title: "Edit the item", run: () => isEditable && setMode("edit") },
           { keys: ["Backspace", "Delete"], title: "Delete the item", run: () => setMode("delete") },
@@ -217,7 +233,7 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
     <aside class="inspector" aria-label="Item">
       <header>
         {beginning && <strong>{tag ? "New" : "New item"}</strong>}
-        {tag && <span class={`entity ${entityHue(table.name, tag)}`}>{tag}</span>}
+        {tag && <span class={`entity ${entityHue(table.name, tag)}`} title={tag}>{tag}</span>}
         {mode === "edit" && isRaw && <span class="mark">raw</span>}
         <span class="space" />
         {mode === "view" && entry && (
@@ -254,6 +270,7 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
       {mode === "delete" && entry && (
         <div class="confirm" role="alertdialog" aria-label="Delete the item">
           <p>Delete this item? It can be undone for a while.</p>
+          {entity && shown && <Below table={table} entity={entity} form={shown} item={entry.item} />}
           {!entity && <Consequences of={broken({ table, before: entry.item, after: null })} />}
           <div class="actions">
             <button onClick={showCostOfRemoval}>Cost</button>
@@ -302,6 +319,8 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
             item={beginning ? null : item}
             form={beginning ? null : shown}
             given={beginning?.values ?? null}
+            typed={again?.values ?? null}
+            onLeft={(values) => left({ values, raw: null })}
             aimed={beginning ? null : aimed}
             onSaved={(before, after) => written(before ? "Saved" : "Created", before, after)}
             onTheirs={(now) => {
@@ -322,6 +341,8 @@ export function Inspector({ table, entry, aimed = null, part, writable, kind = n
             table={table}
             item={beginning ? (beginning.raw ?? blank(table)) : entry!.item}
             isNew={beginning !== null}
+            typed={again?.raw ?? null}
+            onLeft={(raw) => left({ values: null, raw })}
             aimed={beginning ? null : aimed}
             saving={saving}
             refusal={beginning || error?.code !== "ConditionalCheckFailedException" ? null : error}

@@ -6,6 +6,7 @@ import type { AttributeValue, CallError, Item, TableInfo } from "../api";
 import { takeOver } from "../focus";
 import { keyName } from "../shortcuts";
 import type { Aim } from "./inspector";
+import { guardPage } from "./left_forms";
 import { NameFaults, NameInput, useNameFaults } from "./name_input";
 import { faultOf, freshName, Remove, ValueEditor } from "./value_editor";
 
@@ -13,6 +14,10 @@ interface Props {
   table: TableInfo;
   item: Item;
   isNew: boolean;
+  /** What was typed before the form was left. */
+  typed: Item | null;
+  /** Takes what is typed and not saved, when the form goes. */
+  onLeft: (item: Item) => void;
   aimed: Aim | null;
   saving: boolean;
   /** Somebody else has changed what this item changes: it is saved again only after another edit. */
@@ -24,12 +29,22 @@ interface Props {
   onCancel: () => void;
 }
 
-export function ItemForm({ table, item, isNew, aimed, saving, refusal, onSave, onCost, onCancel }: Props) {
+export function ItemForm({ table, item, isNew, typed, onLeft, aimed, saving, refusal, onSave, onCost, onCancel }: Props) {
   const began = useRef(item);
-  const [rows, setRows] = useState<[string, AttributeValue][]>(() => Object.entries(item));
+  const [rows, setRows] = useState<[string, AttributeValue][]>(() => Object.entries(typed ?? item));
   const names = useNameFaults();
   const [text, setText] = useState<string | null>(null); // the item as JSON, while it is edited so
   const form = useRef<HTMLFormElement>(null);
+  const now = text === null ? Object.fromEntries(rows) : (parsed(text).item ?? Object.fromEntries(rows));
+  const unsaved = useRef<(() => void) | null>(null);
+  unsaved.current = saving || JSON.stringify(now) === JSON.stringify(began.current) ? null : () => onLeft(now);
+  useEffect(() => {
+    const release = guardPage(() => unsaved.current !== null);
+    return () => {
+      release();
+      unsaved.current?.();
+    };
+  }, []);
   useEffect(() => {
     const editor = aimed && form.current?.querySelector(`[data-field="${CSS.escape(aimed.attribute)}"] .value-editor`);
     (editor?.querySelector<HTMLElement>("input, textarea, select:not(:first-child)") ?? editor?.querySelector("select"))?.focus();

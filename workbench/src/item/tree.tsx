@@ -7,6 +7,7 @@ export function Tree({ value }: { value: AttributeValue | undefined }) {
   if (value === undefined) return <span class="absent">absent</span>;
   const type = typeOf(value);
   const inner = value[type];
+  if (typeof inner === "object" && inner !== null && !Object.keys(inner).length) return <span class="absent">empty</span>;
   switch (type) {
     case "M":
       return (

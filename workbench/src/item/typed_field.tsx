@@ -1,6 +1,6 @@
 /** The input of a field by its type: pickers for dates and times, choices, numbers with bounds, nested lists and maps. */
 
-import { useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { AttributeValue, Input, Typed } from "../api";
 import { useStore } from "../store";
@@ -43,6 +43,17 @@ export function emptyOf(input: Input): Typed {
     default:
       return "";
   }
+}
+
+/** Whether an element or a member that must have a value has none yet; an empty text is a value. */
+export function hasEmpty(input: Input, value: Typed): boolean {
+  const parts: [Input, Typed][] =
+    input.kind === "record" ? (input.members ?? []).filter((each) => each.required).map((each) => [each, (value as Record<string, Typed> | null)?.[each.name] ?? null])
+    : input.kind === "tuple" ? (input.items ?? []).map((each, place) => [each, (value as Typed[] | null)?.[place] ?? null])
+    : input.item ? Object.values((value ?? {}) as Record<string, Typed>).map((each) => [input.item!, each])
+    : [];
+  if (value === null) return false;
+  return parts.some(([each, one]) => (isPlain(each) ? each.kind !== "text" && !each.optional && (one === null || one === "") : hasEmpty(each, one)));
 }
 
 /** Whether the type has an input of one line, so that an empty one means that there is no value. */
@@ -299,8 +310,13 @@ function Elements({ label, input, value, onChange }: { label: string; input: Inp
     [next[place], next[place + by]] = [next[place + by]!, next[place]!];
     onChange(next);
   };
+  const rows = useRef<HTMLDivElement>(null);
+  const [added, setAdded] = useState(0);
+  useEffect(() => {
+    if (added) rows.current?.querySelector<HTMLElement>(":scope > .nested-row:last-of-type :is(input, select, textarea)")?.focus();
+  }, [added]);
   return (
-    <div class="nested">
+    <div class="nested" ref={rows}>
       {value.map((each, place) => (
         <div class="nested-row" key={place}>
           <span class="quiet">{place}</span>
@@ -313,7 +329,14 @@ function Elements({ label, input, value, onChange }: { label: string; input: Inp
           <Remove label={`${label}[${place}]`} onClick={() => onChange(value.filter((_, at) => at !== place))} />
         </div>
       ))}
-      <button type="button" class="link" onClick={() => onChange([...value, emptyOf(item)])}>
+      <button
+        type="button"
+        class="link"
+        onClick={() => {
+          onChange([...value, emptyOf(item)]);
+          setAdded(added + 1);
+        }}
+      >
         Add to {label}
       </button>
     </div>

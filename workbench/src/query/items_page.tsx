@@ -9,6 +9,7 @@ import { BatchBar } from "../item/batch_bar";
 import { SaveDialog, type ShownRows } from "../transfer/save_dialog";
 import { recognizedBy, type Values } from "../item/edit_calls";
 import { Inspector, type Aim, type Part } from "../item/inspector";
+import { takenUp, type Typed } from "../item/left_forms";
 import { change, route } from "../router";
 import { refreshTable, session } from "../session";
 import { useShortcuts } from "../shortcuts";
@@ -127,8 +128,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
     }
     if (JSON.stringify(primaryKey(table, item)) !== id) {
       again(); // it has moved to another key
-      setSelected(null);
-      return;
+      return openMade(item);
     }
     shown.current?.replace(id, item);
     setWhole((now) => (now?.id === id ? { id, item, failure: null } : now));
@@ -152,6 +152,18 @@ export function ItemsPage({ table }: { table: TableInfo }) {
     const partition = table.keys.partition.map((each) => item[each.name]!);
     setSelected({ item, id, entity: recognizedBy(table.name, item), keys: {}, group: "", partition, outside: false, findings: [] });
   };
+  const formLeft = useStore(takenUp);
+  const typed = useRef<Typed | null>(null);
+  const [returns, setReturns] = useState(0); // of forms that were left
+  useEffect(() => void (typed.current = null), [returns]); // the inspector has it
+  useEffect(() => {
+    if (formLeft?.page !== table.name) return;
+    takenUp.set(null);
+    typed.current = formLeft;
+    setReturns((number) => number + 1);
+    if (!formLeft.entry) return create(formLeft.kind, formLeft.given);
+    openItem(formLeft.entry, formLeft.table.name === table.name ? null : formLeft.table);
+  }, [formLeft]);
   const openItem = (entry: Entry, of: TableInfo | null = null, attribute?: string) => {
     setOther(of);
     setSelected(entry);
@@ -223,7 +235,9 @@ export function ItemsPage({ table }: { table: TableInfo }) {
         ))}
         {(open === "new" || (open === "item" && selected)) && (
           <Inspector
-            key={open === "new" ? `new ${begun.number}` : `${other?.name ?? ""} ${selected!.id}`}
+            key={open === "new" ? `new ${begun.number}` : `${other?.name ?? ""} ${selected!.id} ${returns}`}
+            page={table.name}
+            typed={typed.current}
             table={open === "new" ? table : (other ?? table)}
             entry={open === "new" ? null : entry}
             aimed={open === "new" ? null : aimed}
@@ -232,6 +246,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
             onNew={other ? null : create}
             part={open === "new" ? null : part}
             writable={writable}
+            keyboard={checked.size === 0}
             onClose={() => setOpen(null)}
             onChanged={(id, item) => {
               onChanged(id, item);

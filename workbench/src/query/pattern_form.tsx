@@ -1,11 +1,11 @@
 /** An access pattern of the model as a form: its components in the order of the key. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { call, type AttributeValue, type CallError, type Entity, type Parameter, type Pattern, type Request } from "../api";
 import { hue } from "../collection/hues";
 import { Failure } from "../shell/messages";
-import { HAS_ZONE, IS_DAY, isEndOfDay, timesInWords } from "./times_asked";
+import { HAS_ZONE, IS_DAY, isDay, isEndOfDay, timesInWords } from "./times_asked";
 import { valuesOf, type SortOperator, type View } from "./view";
 
 const OPERATORS = ["==", "<", "<=", ">", ">=", "between", "begins_with"];
@@ -40,7 +40,7 @@ interface Typed {
 
 export function PatternForm({ view, entity, pattern, given, onShow, asked, sent }: Props) {
   const [typed, setTyped] = useState<Typed>(() => typedOf(given));
-  useEffect(() => setTyped(typedOf(given)), [given]);
+  useLayoutEffect(() => setTyped(typedOf(given)), [given]); // before anybody can type
   const { texts, operators, seconds } = typed;
   const [error, setError] = useState<CallError | null>(null);
   const [missing, setMissing] = useState<string | null>(null);
@@ -88,7 +88,10 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent 
   asked.current = async () => (Object.values(texts).some(Boolean) ? ask() : sent);
 
   const words = pattern.order.map((each) => timesInWords(each, operators[each.name] ?? "==", [texts[each.name] ?? "", seconds[each.name] ?? ""])).find(Boolean);
-  let open = true;
+  // A moment that is typed as a day finds next to nothing: the whole day is a range.
+  const alone = pattern.order.find((each) => each.zone && (operators[each.name] ?? "==") === "==" && isDay(texts[each.name] ?? ""));
+  const spanDay = ({ name }: Parameter) => setTyped({ ...typed, operators: { ...operators, [name]: "between" }, seconds: { ...seconds, [name]: texts[name]! } });
+  let open: string | null = null; // the component whose range ends the key
   return (
     <form
       ref={form}
@@ -106,11 +109,12 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent 
         </label>
       ))}
       {pattern.order.map((each) => {
-        const enabled = open;
+        const after = open;
+        const enabled = after === null;
         const operator = operators[each.name] ?? "==";
-        if (operator !== "==" || !texts[each.name]) open = false;
+        if (operator !== "==" || !texts[each.name]) open ??= each.name;
         return (
-          <label key={each.name} class={enabled ? "" : "later"}>
+          <label key={each.name} class={enabled ? "" : "later"} title={enabled ? undefined : `The key has ${after} before it: give ${after} with =`}>
             <span class={hue(view.table.name, each.name)}>
               {each.name}
               {each.descending && <small> descending</small>}
@@ -128,7 +132,7 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent 
                   </option>
                 ))}
               </select>
-              <Field parameter={each} clock={isEndOfDay(operator, 0) ? "24:00" : "00:00"} text={texts[each.name] ?? ""} onText={(text) => set(each.name, text)} disabled={!enabled} />
+              <Field parameter={each} clock={isEndOfDay(operator, 0) ? "24:00" : "00:00"} text={texts[each.name] ?? ""} onText={(text) => set(each.name, text)} after={after} />
               {operator === "between" && (
                 <>
                   <span class="operator">and</span>
@@ -141,6 +145,7 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent 
       })}
       <button class="primary">Run</button>
       {words && <span class="quiet times-asked">{words}</span>}
+      {alone && <button type="button" class="link" onClick={() => spanDay(alone)}>All of that day</button>}
       {missing && (
         <span class="wrong" role="alert">
           {missing}
@@ -167,9 +172,10 @@ function typedOf(given: string | undefined): Typed {
   return { texts: textsIn("texts"), operators: textsIn("operators"), seconds: textsIn("seconds") };
 }
 
-/** `clock` is the time of a day that is typed without one. */
-function Field(props: { parameter: Parameter; clock: string; label?: string; text: string; onText: (text: string) => void; disabled?: boolean }) {
-  const { parameter, text, onText, disabled } = props;
+/** `clock` is the time of a day that is typed without one; `after`, the component that must be given before this one. */
+function Field(props: { parameter: Parameter; clock: string; label?: string; text: string; onText: (text: string) => void; after?: string | null }) {
+  const { parameter, text, onText, after = null } = props;
+  const disabled = after !== null;
   const label = props.label ?? parameter.name;
   if (parameter.choices.length)
     return (
@@ -185,7 +191,7 @@ function Field(props: { parameter: Parameter; clock: string; label?: string; tex
     <span class={zone ? "typed moment" : "typed"}>
       <input
         aria-label={label}
-        placeholder={zone ? "2026-09-01" : (TYPES[parameter.type] ?? parameter.type)}
+        placeholder={after !== null ? `needs ${after} =` : zone ? "2026-09-01" : (TYPES[parameter.type] ?? parameter.type)}
         title={zone && `A time such as 2026-09-01T12:00; without a zone it is taken as ${zone}`}
         value={text}
         disabled={disabled}
@@ -198,7 +204,7 @@ function Field(props: { parameter: Parameter; clock: string; label?: string; tex
   );
 }
 
-const TYPES: Record<string, string> = { str: "text", int: "whole number", Decimal: "number", float: "number" };
+const TYPES: Record<string, string> = { str: "text", date: "2026-09-01", int: "whole number", Decimal: "number", float: "number" };
 
 const CONDITION =
   /begins_with\(\s*(?<prefixed>[^,\s]+)\s*,\s*(?<prefix>:\w+)\s*\)|(?<between>\S+)\s+BETWEEN\s+(?<low>:\w+)\s+AND\s+(?<high>:\w+)|(?<name>[^\s()]+)\s*(?<operator><=|>=|=|<|>)\s*(?<value>:\w+)/g;

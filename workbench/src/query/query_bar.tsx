@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { AttributeType, AttributeValue, Request, TableInfo } from "../api";
+import { focusList } from "../focus";
 import { change, route } from "../router";
 import { models, tables } from "../session";
 import { useShortcuts } from "../shortcuts";
@@ -120,7 +121,16 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
   };
 
   return (
-    <div class={expanded ? "query-bar expanded" : "query-bar"}>
+    <div
+      class={expanded ? "query-bar expanded" : "query-bar"}
+      onKeyDown={(event) => {
+        const field = event.target as HTMLElement;
+        if (event.key !== "Escape" || !field.matches("input, select") || field.closest("dialog")) return; // a dialog closes
+        event.preventDefault();
+        field.blur();
+        focusList();
+      }}
+    >
       <div class="query-line">
         <div class="chips" role="group" aria-label="Table or index">
           {[null, ...view.table.indexes].map((index) => (
@@ -205,7 +215,7 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
             </label>
           ))}
           {sortKey && (
-            <label class={draft.partition.every(Boolean) ? "" : "later"}>
+            <label class={draft.partition.every(Boolean) || sortTexts(draft).length ? "" : "later"}>
               <code>{sortKey.name}</code>
               <select
                 aria-label={`Operator for ${sortKey.name}`}
@@ -415,7 +425,7 @@ function FilterLine({ filter, table, names, isTime, hasFocus, onChange, onRemove
         placeholder="attribute"
         list="attribute-names"
         value={filter.attribute}
-        onInput={(event) => change({ ...filter, attribute: event.currentTarget.value })}
+        onInput={(event) => change({ ...filter, attribute: event.currentTarget.value, isChosen: false })}
       />
       <datalist id="attribute-names">
         {[...new Set([...names, ...namesSeen(table)])].map((each) => (
@@ -500,7 +510,7 @@ function faultOf(view: View, draft: Draft): string | null {
   const sortKey = keys.sort[0];
   const texts = sortTexts(draft);
   if (sortKey && texts.length) {
-    if (!given.length) return `a condition on ${sortKey.name} needs ${names}`;
+    if (!given.length) return `${sortKey.name} narrows one partition: enter ${names}, or empty ${sortKey.name}`;
     const wrong = texts.map((text) => wrongText(sortKey.type, text)).find(Boolean);
     if (wrong) return `${sortKey.name}: ${wrong}`;
     if (texts.length < valuesOf(draft.operator)) return `${sortKey.name} between needs both bounds`;

@@ -11,6 +11,7 @@ export function isEndOfDay(operator: string, place: number): boolean {
 }
 
 const SENTENCES: Record<string, (times: string[]) => string> = {
+  "==": ([at]) => `at ${at} alone`,
   between: ([from, to]) => `from ${from} to ${to}`,
   "<=": ([to]) => `up to ${to}`,
   "<": ([to]) => `before ${to}`,
@@ -22,7 +23,7 @@ const SENTENCES: Record<string, (times: string[]) => string> = {
 export function timesInWords(parameter: Pick<Parameter, "name" | "zone">, operator: string, texts: string[]): string | null {
   const sentence = SENTENCES[operator];
   const given = texts.slice(0, operator === "between" ? 2 : 1);
-  if (!sentence || !parameter.zone || !given.every(Boolean) || !given.some(isDay)) return null;
+  if (!sentence || !parameter.zone || !given.every(isTime) || !given.some(isDay)) return null;
   const times = given.map((text, place) => (isDay(text) ? `the ${isEndOfDay(operator, place) ? "end" : "beginning"} of ${shownDay(text)}` : text));
   return `${parameter.name} ${sentence(times)}, ${parameter.zone}`;
 }
@@ -37,7 +38,11 @@ export function comparedText(operator: string, place: number, text: string): str
   return isDay(text) && isEndOfDay(operator, place) ? `${text}T24:00:00Z` : text;
 }
 
-function isDay(text: string): boolean {
+function isTime(text: string): boolean {
+  return !Number.isNaN(Date.parse(text));
+}
+
+export function isDay(text: string): boolean {
   return IS_DAY.test(text) && !Number.isNaN(Date.parse(text));
 }
 

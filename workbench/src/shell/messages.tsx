@@ -29,6 +29,7 @@ export function notify(text: string, options: { failed?: boolean; action?: Notic
 export function undoLast(): void {
   const last = undoable.value;
   if (last) take(last);
+  else notify("There is nothing to undo");
 }
 
 function take(shown: Notice): void {
