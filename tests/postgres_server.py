@@ -133,6 +133,8 @@ class PostgresServer:
         """Start the server on its data, also after `kill`, and wait until it answers."""
         settings = ["listen_addresses=", f"unix_socket_directories={self.folder}", *self._settings]
         options = [word for setting in settings for word in ("-c", setting)]
+        if self._process is not None:  # it has ended by itself
+            self._process.communicate()
         with (self.folder / "log").open("ab") as log:
             self._process = guard.start(
                 self.command("postgres", "-D", str(self.data), *options),
