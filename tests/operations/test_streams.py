@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from tests.operations.conftest import Asker
 
 import isotone
 from isotone.engine import streams
+from isotone.errors import ApiError
 
 BOTH = "NEW_AND_OLD_IMAGES"
 A = {"p": {"S": "a"}}
@@ -612,3 +615,28 @@ def test_a_filter_does_not_go_with_a_start(ask: Asker) -> None:
     assert error.message == (
         "ShardFilter and ExclusiveStartShardId both should not be specified in the request."
     )
+
+
+def test_a_refused_position_of_many_threads_is_refused_in_each(tmp_path: Path) -> None:
+    """The error is looked for in the database, which other threads read at the same time."""
+    schema = {
+        "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}],
+        "AttributeDefinitions": [{"AttributeName": "p", "AttributeType": "S"}],
+        "TableName": "tab",
+        "BillingMode": "PAY_PER_REQUEST",
+        "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"},
+    }
+    with isotone.open(tmp_path / "shop.db") as database:
+        table = database.execute("CreateTable", schema)["TableDescription"]
+        stream = {"StreamArn": table["LatestStreamArn"]}
+        described = database.execute("DescribeStream", stream)["StreamDescription"]
+        shard = {**stream, "ShardId": described["Shards"][0]["ShardId"]}
+        position = {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "SequenceNumber": "9" * 30}
+
+        def refused(_: int) -> str:
+            with pytest.raises(ApiError) as caught:
+                database.execute("GetShardIterator", {**shard, **position})
+            return caught.value.message
+
+        with ThreadPoolExecutor(8) as pool:
+            assert {*pool.map(refused, range(400))} == {"Invalid SequenceNumber for the shard"}

@@ -591,10 +591,20 @@ OTHERS: Final[Order] = (
 
 # Streams
 
-_STREAM: Final = Layer(
-    "no such stream",
-    lambda asked: streams.stream_of_arn(asked.engine, asked.request.stream_arn, streams.NO_STREAM),
-)
+
+def _find_stream(asked: RefusedRequest) -> None:
+    with asked.engine.reading_beside as engine:
+        streams.stream_of_arn(engine, asked.request.stream_arn, streams.NO_STREAM)
+
+
+def _find_shard(asked: RefusedRequest) -> None:
+    request = asked.request
+    with asked.engine.reading_beside as engine:
+        stream = streams.stream_of_arn(engine, request.stream_arn, streams.NO_STREAM)
+        streams.shard_of(engine, stream, request.shard_id)
+
+
+_STREAM: Final = Layer("no such stream", _find_stream)
 GET_SHARD_ITERATOR: Final[Order] = (
     *OTHERS,
     Layer(
@@ -602,14 +612,7 @@ GET_SHARD_ITERATOR: Final[Order] = (
         lambda asked: streams.check_position(asked.request),
     ),
     _STREAM,
-    Layer(
-        "no such shard",
-        lambda asked: streams.shard_of(
-            asked.engine,
-            streams.stream_of_arn(asked.engine, asked.request.stream_arn),
-            asked.request.shard_id,
-        ),
-    ),
+    Layer("no such shard", _find_shard),
 )
 
 
