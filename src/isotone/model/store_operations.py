@@ -768,7 +768,8 @@ class Operations(Host[M_co]):
         """Iterate over a table's changes in the last day, up to now.
 
         Changes of entities with the same partition key are in order. `since` skips older changes. Raises `UsageError` for a
-        table without a stream (`Table(…, stream=…)`). To process new changes as they happen without losing any, use `isotone.structures.Worker`.
+        table without a stream (`Table(…, stream=…)`). To process new changes as they happen without losing any, use
+        `isotone.structures.Worker`.
         """
         self.capabilities.require(
             ["streams"],

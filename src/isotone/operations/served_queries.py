@@ -1,10 +1,10 @@
 """What a server has served, by the shape of requests: action, table, index, and expressions without their values.
 
 Each shape has its calls, units, items read and returned, and a histogram of the time in the engine. All requests of a quiet
-server are counted, and of a busy one those queries, scans and statements that consume 16 units or more. Of its cheaper ones, one is
-counted every 32 units or so: one that consumes four has a chance of one in eight, and counts as eight. Of its other requests
-one of 17 is counted. A batch or transaction is one request, whose shape has each kind of its parts once. Memory is bounded: `MOST`
-shapes have counts of their own, and the cheapest ones count as others of their action when more appear.
+server are counted. Of a busy one, queries, scans and statements are counted if they consume 16 units or more; of cheaper ones,
+one every 32 units or so: one that consumes four has a chance of one in eight, and counts as eight. Of its other requests, one
+of 17 is counted. A batch or transaction is one request, whose shape has each kind of its parts once. Memory is bounded:
+`MOST` shapes have counts of their own, and the cheapest ones count as others of their action when more appear.
 
 A request finds its counts by one look-up, with its expressions as they are written. Requests that differ only in the
 names of placeholders, or in the values in a statement, have the same shape, and so the same counts. PartiQL is imported
