@@ -19,7 +19,7 @@ from tests.server.fakes import headers_of, request_bytes
 
 from isotone.server.compression import BODY_LIMIT
 from isotone.server.connection import HEAD_LIMIT
-from isotone.server.response import render
+from isotone.server.response import ordinary
 
 
 def dial(url: str) -> socket.socket:
@@ -160,13 +160,13 @@ def test_a_burst_in_turns_is_answered_in_order_whatever_it_asks(url, service, mo
 def test_an_answer_of_a_burst_that_cannot_be_made_ends_its_own_connection(
     url, operation, monkeypatch, caplog
 ):
-    def broken(style, result, keep_alive):
-        if type(result) is bytes and result.endswith(b":3}"):
+    def broken(body):
+        if body.endswith(b":3}"):
             raise RuntimeError("no words for this")
-        return render(style, result, keep_alive)
+        return ordinary(body)
 
     monkeypatch.setattr("isotone.server.connection.perf_counter", Clock())
-    monkeypatch.setattr("isotone.server.connection.render", broken)
+    monkeypatch.setattr("isotone.server.connection.ordinary", broken)
     with dial(url) as sock:
         sock.sendall(b"".join(request_bytes(operation, b"%d" % n) for n in range(6)))
         assert [status for status, _ in answers(sock, 4)] == [200, 200, 200, 500]
@@ -260,12 +260,12 @@ def test_a_declined_upgrade_with_expect_gets_100_continue_once(url):
 def test_an_answer_that_cannot_be_made_harms_its_own_connection_only(
     url, operation, monkeypatch, caplog
 ):
-    def broken(style, result, keep_alive):
-        if b"poison" in result:
+    def broken(body):
+        if b"poison" in body:
             raise RuntimeError("no words for this")
-        return render(style, result, keep_alive)
+        return ordinary(body)
 
-    monkeypatch.setattr("isotone.server.connection.render", broken)
+    monkeypatch.setattr("isotone.server.connection.ordinary", broken)
     with dial(url) as other, dial(url) as sock:
         sock.sendall(request_bytes(operation, b'"poison"'))
         other.sendall(request_bytes(operation, b'"fine"'))

@@ -34,7 +34,7 @@ from isotone.operations.item_responses import JsonItems, encode_plain, encode_re
 from isotone.operations.long_requests import is_long, this_thread
 from isotone.operations.long_writes import EvaluateFirst, evaluating_first
 from isotone.operations.request_decoding import decode, decode_mapping
-from isotone.operations.served_queries import COUNTED, MAY_BE_EXPENSIVE, ServedQueries
+from isotone.operations.served_queries import ServedQueries
 from isotone.values.plain_json import plain
 
 if TYPE_CHECKING:
@@ -92,11 +92,7 @@ class Api:
         try:
             request = decode(action.request, body)
             served = self.served
-            if (
-                served is not None
-                and operation in COUNTED
-                and (operation in MAY_BE_EXPENSIVE or served.is_sampled())
-            ):
+            if served is not None and served.is_sampled[operation]():
                 return encode_response(served.run(self.engine, action, request, body))
             return encode_response(action.run(self.engine, request))
         except EvaluateFirst as ended:

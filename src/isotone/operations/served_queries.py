@@ -19,7 +19,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from itertools import cycle
+from itertools import cycle, repeat
 from operator import attrgetter
 from random import random
 from time import perf_counter
@@ -30,7 +30,7 @@ import msgspec
 from isotone.engine.consumed_units import Spent, per_thread
 from isotone.engine.engine import Engine
 from isotone.errors import ValidationException
-from isotone.operations.action import Action, Answer
+from isotone.operations.action import ACTIONS, Action, Answer
 
 MOST: Final = 400
 """Shapes that have counts of their own."""
@@ -204,8 +204,8 @@ class ServedQueries:
         self._by_spelling: dict[Any, ShapeCounts] = {}
         self._by_shape: dict[tuple[str, ...], ShapeCounts] = {}
         self._every = 1
-        self.is_sampled: Callable[[], bool] = cycle([True]).__next__
-        """Whether the next request is counted, if it is none that may be expensive."""
+        self.is_sampled: dict[str, Callable[[], bool]] = _sampled(1)
+        """For each action, whether its next request runs by `run`."""
         self._step = 0.0  # units of queries of which one is counted; a quiet server counts all
         self._left = 0.0  # units until the next is counted
         self._calls = 0
@@ -277,7 +277,7 @@ class ServedQueries:
         if self._calls >= _LOOK:
             is_busy = self._calls > BUSY * (now - self._looked_at)
             self._step, self._every = (_STEP, _SAMPLED) if is_busy else (0.0, 1)
-            self.is_sampled = cycle([True] + [False] * (self._every - 1)).__next__
+            self.is_sampled = _sampled(self._every)
             self._calls, self._looked_at = 0, now
 
     def _find(self, spelling: Any, shape: ShapeCounts) -> ShapeCounts:
@@ -346,6 +346,17 @@ class ServedQueries:
             for each in counts:
                 if each.calls:
                     self._own(msgspec.structs.replace(each, **_EMPTY)).add(each)
+
+
+def _sampled(every: int) -> dict[str, Callable[[], bool]]:
+    """Which requests are counted, by their action: all that may be expensive, and of others one of so many."""
+    sampled = cycle([True] + [False] * (every - 1)).__next__
+    expensive = dict.fromkeys(MAY_BE_EXPENSIVE, repeat(True).__next__)
+    return {
+        **dict.fromkeys(ACTIONS, repeat(False).__next__),
+        **dict.fromkeys(COUNTED, sampled),
+        **expensive,
+    }
 
 
 class _Page(msgspec.Struct):

@@ -62,6 +62,7 @@ from isotone.server.response import (
     PlainResponse,
     ResponseStyle,
     encoded,
+    ordinary,
     render,
 )
 
@@ -525,6 +526,15 @@ class ServerConnection(asyncio.Protocol):
         self, style: ResponseStyle, result: Result | PlainResponse, keep_alive: bool
     ) -> None:
         """Send a response. A large one is compressed in the thread for long work first."""
+        transport = self._transport
+        if (
+            style is ORDINARY
+            and keep_alive
+            and type(result) is bytes
+            and not (self._finishing or transport.is_closing())
+        ):
+            transport.write(ordinary(result))
+            return
         if style.coding and type(result) is bytes and len(result) > _LARGE_ANSWER:
             self._outstanding = style, keep_alive, "", 0.0
             self._dispatcher.run_long(partial(_encoded_or_broken, style, result), self._answer_with)
@@ -533,8 +543,7 @@ class ServerConnection(asyncio.Protocol):
             keep_alive = False
         response = render(style, result, keep_alive)
         if not response:  # a test ordered that this response is lost
-            self._transport.abort()
-        transport = self._transport
+            transport.abort()
         if transport.is_closing():
             return
         if keep_alive:

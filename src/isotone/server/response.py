@@ -136,6 +136,11 @@ def request_id() -> bytes:
     return _REQUEST_ID % _next_number()
 
 
+def ordinary(body: bytes) -> bytes:
+    """The response that nearly all clients get, on a connection that stays open."""
+    return _ORDINARY_HEAD % (http_date(), len(body), _next_number(), crc32(body), body)
+
+
 def render(
     style: ResponseStyle,
     result: bytes | ApiError | ConnectionFailed | PlainResponse,
@@ -143,8 +148,7 @@ def render(
 ) -> bytes:
     """The response to a request: the service's bytes, its error, or a page; empty for `ConnectionFailed`."""
     if style is ORDINARY and keep_alive and type(result) is bytes:
-        number, checksum = _next_number(), crc32(result)
-        return _ORDINARY_HEAD % (http_date(), len(result), number, checksum, result)
+        return ordinary(result)
     if isinstance(result, ConnectionFailed):
         return b""
     page = result if isinstance(result, PlainResponse) else encoded(style, result)
