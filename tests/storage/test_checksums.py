@@ -19,7 +19,7 @@ from isotone import crc
 from isotone.errors import DamagedItem, StorageError
 from isotone.storage import file_copies
 from isotone.storage.checksums import Sums
-from isotone.storage.file import FORMAT
+from isotone.storage.file import FORMAT, format_of
 from isotone.storage.sqlite import SQLiteStore
 
 KEYS = [b"%03d" % number for number in range(0, 200, 2)]
@@ -174,7 +174,7 @@ def upgrade(store: SQLiteStore, is_sound: Any = lambda tree, key, value: True) -
 def test_an_old_file_is_read_and_written_at_once_and_upgraded_in_slices(path: Path) -> None:
     to_format_1(path)
     store = SQLiteStore(path, durability="none")
-    assert store._execute("PRAGMA user_version").get == FORMAT
+    assert format_of(store._connection) == FORMAT
     assert store.is_upgrading()
     with store.transaction():
         store.put("t", b"010", b"new")

@@ -1,8 +1,9 @@
 """Opens an Isotone file: application id, format version, PRAGMAs, durability; SQLite's errors as ours (`StorageBusy` …).
 
 The file is an SQLite database in WAL mode. Two fields of its header identify it: the application id (`ISOT` in ASCII),
-and the user version, which is the version of the format. A file with another id or a later version is refused before
-anything in it is changed.
+and the user version. The lowest byte of the user version is the version of the format; the others are a random number of
+the database, by which `log_origin` recognizes its log. A file with another application id or a later format is refused
+before anything in it is changed.
 
 The guarantee of each durability after a commit has returned:
 
@@ -37,6 +38,7 @@ from isotone.first_bytes import first_bytes
 from isotone.storage import file_upgrade, log_check
 from isotone.storage.interface import NOT_BYTES, NoSuchTree
 from isotone.storage.log_frames import target_of
+from isotone.storage.log_origin import NUMBER_FROM
 
 Durability = Literal["disk", "process", "none"]
 
@@ -231,7 +233,7 @@ def _connect_read_only(path: str, memory_map: int) -> apsw.Connection:
         )
         if verify(connection, path):
             raise StorageError(f"{path} is empty and read-only: there is nothing to read")
-        if connection.execute("PRAGMA user_version").get < FORMAT:
+        if format_of(connection) < FORMAT:
             raise StorageError(
                 f"{path} is of an older format and read-only, so it cannot be upgraded: "
                 "copy it to where it can be written"
@@ -274,7 +276,7 @@ def _connect_for_reading(path: str, busy_timeout: float, memory_map: int) -> aps
         connection.execute("PRAGMA query_only=ON").fetchall()
         if verify(connection, path):
             raise StorageCorrupt(f"{path} is an empty database, which Isotone did not make")
-        if connection.execute("PRAGMA user_version").get < FORMAT:
+        if format_of(connection) < FORMAT:
             return None
         connection.execute(f"PRAGMA mmap_size={memory_map}").fetchall()
         connection.execute("PRAGMA cell_size_check=ON").fetchall()
@@ -422,7 +424,7 @@ def _prepare(connection: apsw.Connection, path: str, patience: float) -> None:
         connection.execute(f"PRAGMA page_size={PAGE_SIZE}")
     if path != MEMORY:
         _use_wal(connection, path, time.monotonic() + patience)
-    if fresh or connection.execute("PRAGMA user_version").get < FORMAT:
+    if fresh or format_of(connection) < FORMAT:
         _mark(connection, path)
 
 
@@ -433,9 +435,9 @@ def verify(connection: apsw.Connection, path: str) -> bool:
         " FROM pragma_application_id AS a, pragma_user_version AS u"
     ).get
     if mark == APPLICATION_ID:
-        if version > FORMAT:
+        if _format_in(version) > FORMAT:
             raise StorageError(
-                f"{path} has format {version}, and this Isotone knows formats up to {FORMAT}: "
+                f"{path} has format {_format_in(version)}, and this Isotone knows formats up to {FORMAT}: "
                 "open it with the newer Isotone that made it"
             )
         return False
@@ -468,7 +470,7 @@ def _mark(connection: apsw.Connection, path: str) -> None:
         # Another process may have done it first, or with a later format.
         if verify(connection, path):
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version={FORMAT}")
+            give_number(connection)
         else:
             to_present_format(connection)
         connection.execute("COMMIT")
@@ -480,9 +482,33 @@ def _mark(connection: apsw.Connection, path: str) -> None:
 
 def to_present_format(connection: apsw.Connection) -> None:
     """Begin the upgrade of a file of an older format, in the open transaction."""
-    if connection.execute("PRAGMA user_version").get == 1:
+    if format_of(connection) == 1:
         file_upgrade.begin(connection)
-        connection.execute(f"PRAGMA user_version={FORMAT}")
+        give_number(connection)
+
+
+def format_of(connection: apsw.Connection) -> int:
+    """The version of the format of an open file."""
+    return _format_in(connection.execute("PRAGMA user_version").get)
+
+
+def _format_in(user_version: int) -> int:
+    return user_version & ((1 << NUMBER_FROM) - 1)
+
+
+def give_number(connection: apsw.Connection) -> None:
+    """Give a file of the present format a number of its own: a new database, or a copy of another one."""
+    number = int.from_bytes(os.urandom(3)) >> 1 or 1
+    connection.execute(f"PRAGMA user_version={number << NUMBER_FROM | FORMAT}")
+
+
+def mark_log(connection: apsw.Connection) -> None:
+    """Write the number into the log, in the open transaction, so that it shows whose log it is."""
+    version = connection.execute("PRAGMA user_version").get
+    if version >> NUMBER_FROM:
+        connection.execute(f"PRAGMA user_version={version}")
+    else:
+        give_number(connection)
 
 
 def _configure(connection: apsw.Connection, durability: Durability, memory_map: int) -> None:

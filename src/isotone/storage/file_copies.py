@@ -38,8 +38,11 @@ from isotone.storage.file import (
     check_exists,
     check_is_ours,
     connect,
+    format_of,
+    give_number,
     header_of,
     is_read_only,
+    mark_log,
     storage_error,
     to_present_format,
     verify,
@@ -280,7 +283,7 @@ def _check_content(connection: apsw.Connection, path: str) -> None:
         raise storage_error(error, path) from error
     if found != "ok":
         raise StorageCorrupt(_DAMAGED.format(path=path, what=found))
-    if connection.execute("PRAGMA main.user_version").get < 2:
+    if format_of(connection) < 2:
         return  # it has no checksums
     for name in _tables(connection, "main"):
         if not _is_intact(connection, name):
@@ -462,6 +465,8 @@ class _PartFile:
         """Check the part, make it durable, and rename it to the target. Damage is reported for the source."""
         self.connection.execute("PRAGMA journal_mode=DELETE").get  # noqa: B018 - reading executes it
         _check_content(self.connection, source)
+        if format_of(self.connection) == FORMAT:
+            give_number(self.connection)
         descriptor = os.open(self.path, os.O_RDWR)
         try:
             os.fsync(descriptor)
@@ -557,7 +562,7 @@ def _copy_tree(store: OrderedStore, copy: SQLiteStore, tree: str) -> None:
 
 
 def _replace_content(origin: apsw.Connection, target: str, progress: Progress | None) -> None:
-    if origin.execute("PRAGMA user_version").get < FORMAT:
+    if format_of(origin) < FORMAT:
         # Programs that have the target open expect the current format.
         with _part_of(target, force=True) as part:
             _copy_pages(origin, part.connection, progress)
@@ -567,6 +572,9 @@ def _replace_content(origin: apsw.Connection, target: str, progress: Progress | 
             _replace_content(part.connection, target, progress)
         return
     with _reading(target, snapshot=False) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        mark_log(connection)  # before the copy's first page has another number
+        connection.execute("COMMIT")
         _copy_pages(origin, connection, progress)
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get  # noqa: B018 - reading executes it
 

@@ -14,9 +14,8 @@ accepts that a power cut may have left gaps, so no commit counts as proven.
 
 In each case a copy of the log is kept as `FILE.damaged-wal`.
 
-A backup has no log until it is opened, and is not in WAL mode. So if a file was never opened but has a log with
-commits, the log belongs to the file that the backup replaced: SQLite would write pages of one database into the other.
-Such a file is not opened either, nor is one whose journal SQLite would apply only in part.
+A file whose log belongs to another one, which it has replaced (`log_origin`), is not opened either: SQLite would write
+pages of one database into the other. Nor is one whose journal SQLite would apply only in part.
 
 Only the first process that opens a file checks, while no other process has it open. Processes that open it at the same
 time take turns, by a lock on the log.
@@ -49,6 +48,7 @@ from isotone.storage.log_frames import (
     log_of,
     target_of,
 )
+from isotone.storage.log_origin import is_of_another
 
 _logger = logging.getLogger("isotone")
 
@@ -68,8 +68,8 @@ _WITHOUT_FILE: Final = (
     "back, or move the log away{kept}"
 )
 _OF_ANOTHER: Final = (
-    "{path} was not opened: it is a backup that nobody has opened, so its log {log} is of the file that was there before, and SQLite "
-    "would mix both. If the backup is what you want, move the log and {path}-shm away; if not, put the other file back{kept}"
+    "{path} was not opened: its log {log} is of the file that was there before, or of an earlier state of this one, and SQLite "
+    "would mix both. If {path} is what you want, move the log and {path}-shm away; if not, put the other file back{kept}"
 )
 _JOURNAL: Final = (
     "{path} was not opened: an update of it was interrupted, and the journal {journal}, which undoes it, is damaged ({what}), so "
@@ -216,15 +216,9 @@ def _look(path: str, file: BinaryIO, index: LogIndex | None) -> Damage | None:
     frames = list(log.frames())
     if committed_in(log, frames) and _is_empty(path):
         return Damage("", is_proven=True, refusal=_WITHOUT_FILE)
-    if frames and is_never_opened(path):
+    if is_of_another(path, log, frames, committed_in(log, frames)):
         return Damage("", is_proven=True, refusal=_OF_ANOTHER)
     return damage_of(log, frames, index)
-
-
-def is_never_opened(path: str) -> bool:
-    """Whether a file was never in WAL mode: that is a backup which no program has opened."""
-    header = first_bytes(path, 20)
-    return header.startswith(b"SQLite format 3\0") and header[18:20] == b"\1\1"
 
 
 def page_size_of(path: str) -> int:

@@ -12,13 +12,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from isotone.storage.log_check import Damage, committed_in, damage_of, is_never_opened, page_size_of
+from isotone.storage.log_check import Damage, committed_in, damage_of, page_size_of
 from isotone.storage.log_frames import Frame, Log, LogIndex, has_log, index_of, log_of, target_of
+from isotone.storage.log_origin import is_of_another
 
 _BAD: Final = "frame {number} of the log{page}: entries may be missing, or as they were before"
 _ENDS_EARLY: Final = "the log ends early: its last frames are missing ({count})"
 _NO_HEADER: Final = "the header of the log: frames with another mark than the first were left out"
-_OF_ANOTHER: Final = "the log, which is of the file that was there before this backup, was left out"
+_OF_ANOTHER: Final = "the log, which is of the file that was there before this one, was left out"
 _CUT_OFF: Final = "the last commit in the log, which is not whole ({what}): it may have been a write that was cut off"
 
 
@@ -35,21 +36,21 @@ class MergedLog(NamedTuple):
 def merge(path: str) -> MergedLog:
     """Write the log of a file that nobody has open into the file, and delete the log."""
     merged = MergedLog(frozenset(), {}, [])
-    if has_log(path) and is_never_opened(path):
-        merged.notes.append(_OF_ANOTHER)
-    elif has_log(path):
+    if has_log(path):
         page_size = page_size_of(path)
         with Path(log_of(path)).open("rb") as file, Path(path).open("r+b") as pages:
             index = index_of(path)
-            merged = _merge(Log(file, page_size, index), index, pages)
+            merged = _merge(path, Log(file, page_size, index), index, pages)
     for end in ("-wal", "-shm"):
         with suppress(FileNotFoundError):
             Path(target_of(path) + end).unlink()
     return merged
 
 
-def _merge(log: Log, index: LogIndex | None, pages: BinaryIO) -> MergedLog:
+def _merge(path: str, log: Log, index: LogIndex | None, pages: BinaryIO) -> MergedLog:
     frames = list(log.frames())
+    if is_of_another(path, log, frames, committed_in(log, frames)):
+        return MergedLog(frozenset(), {}, [_OF_ANOTHER])
     damage = damage_of(log, frames, index)
     known = index if index is not None and index.salts == log.salts else LogIndex(0, 0, b"")
     end = _end(log, frames, damage, known)

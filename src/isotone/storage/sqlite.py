@@ -5,7 +5,8 @@ no reader keeps the log from shrinking. A `range` holds its read transaction as 
 
 Nested transactions are savepoints, created at the first write inside. So a nested transaction that only reads runs no
 SQL. `_depth` counts the open transactions, and `_ready` those that have begun in SQLite. One comparison in each write
-therefore shows whether savepoints must be created first, or the write refused.
+therefore shows whether savepoints must be created first, or the write refused. The first write of a store also marks the
+log (`file.mark_log`): until then `_ready` is `_UNMARKED`.
 
 SQLite may roll back the whole transaction by itself, for example when the disk is full. Then `_ready` is `_LOST` until
 the outermost block ends: every write is refused, nothing can commit, and the outermost block raises even if the program
@@ -45,6 +46,7 @@ from isotone.storage.file import (
     Durability,
     Waiting,
     connect,
+    mark_log,
     state_without_log,
     storage_error,
 )
@@ -69,6 +71,7 @@ from isotone.storage.interface import (
 from isotone.storage.statements import KEY, OF_REPLICATOR, PREFIX, TREES, StatementsByTree
 
 _LOST: Final = -1
+_UNMARKED: Final = 0
 # The PRAGMA reads, which fixes the moment of the snapshot
 _BEGIN_READING: Final = "BEGIN; PRAGMA data_version"
 _LOOK: Final = 0.25  # seconds between two checks that the file is still at its path
@@ -106,6 +109,7 @@ class SQLiteStore:
         "_execute",
         "_has_changed",
         "_identity",
+        "_is_marked",
         "_log_limit",
         "_memory_map",
         "_next_look",
@@ -168,6 +172,7 @@ class SQLiteStore:
         self._statements = StatementsByTree()
         self._depth = 0
         self._ready = 1
+        self._is_marked = False
         self._snapshots = 0
         self._seen_version: int = self._connection.data_version()
         self._has_changed = False
@@ -216,6 +221,7 @@ class SQLiteStore:
         """Roll back everything that is open."""
         self._depth = self._snapshots = 0
         self._ready = 1
+        self._is_marked = False
         if self._connection.in_transaction:
             self._command("ROLLBACK")  # if this fails, the next transaction repeats it
 
@@ -562,6 +568,8 @@ class SQLiteStore:
         finally:
             self._waiting.allowed = True
         self._note_commits()
+        if not self._is_marked:
+            self._ready = _UNMARKED
 
     def _end_snapshot(self) -> None:
         try:
@@ -606,6 +614,12 @@ class SQLiteStore:
             raise UsageError(NO_TRANSACTION)
         if self._ready == _LOST:
             raise self._lost()
+        if self._ready == _UNMARKED:
+            try:
+                mark_log(self._connection)
+            except apsw.Error as error:
+                raise self._failure(error) from error
+            self._is_marked, self._ready = True, 1
         while self._ready < self._depth:
             # Counted first: if it is interrupted in between, ending it fails. Otherwise the savepoint would be mistaken
             # for that of an outer transaction.
@@ -615,6 +629,8 @@ class SQLiteStore:
     def _end(self, level: int, undo: bool) -> None:
         """End a transaction that has begun in SQLite, and all that are still open inside it."""
         if level == 1:
+            if undo:
+                self._is_marked = False
             self._command("ROLLBACK" if undo else "COMMIT")
             self._seen_version = self._connection.data_version()  # this also counts our own commits
             if self._checkpoints.blocks:
@@ -699,7 +715,8 @@ class _SQLiteTransaction:
         level = self._level
         undo = kind is not None or self._rolled_back
         try:
-            if level <= store._ready and level <= store._depth:
+            has_begun = level <= store._ready or (level == 1 and store._ready == _UNMARKED)
+            if has_begun and level <= store._depth:
                 store._end(level, undo)
             elif level == 1 and not undo:
                 raise store._lost() if store._depth else StorageError(ABANDONED)
@@ -707,6 +724,7 @@ class _SQLiteTransaction:
             # The transaction is over, even if SQLite reported an error at its end.
             if level == 1:
                 if store._connection.in_transaction:
+                    store._is_marked = False
                     store._execute("ROLLBACK")
                 store._depth = 0
                 store._ready = 1
