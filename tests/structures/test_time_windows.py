@@ -69,6 +69,16 @@ def test_days_on_which_the_clock_is_changed(day: date, hours: int) -> None:
     assert found == [f"{day}#{number}" for number in range(hours * 4)]
 
 
+@pytest.mark.parametrize("hour", range(48))
+@pytest.mark.parametrize("day_starts", [time(0), time(4)])
+def test_a_day_that_a_zone_has_skipped_is_in_no_window(hour: int, day_starts: time) -> None:
+    windows = Windows("day", day_starts=day_starts, zone=ZoneInfo("Pacific/Apia"))
+    moment = datetime(2011, 12, 29, 14, tzinfo=UTC) + timedelta(hours=hour)
+    window = windows.at(moment)
+    assert window.start <= moment < window.end
+    assert window.label != "2011-12-30"
+
+
 def test_labels() -> None:
     at = datetime(2022, 8, 13, 0, 31, tzinfo=UTC)  # a Saturday
     assert Windows("quarter-hour").at(at).label == "2022-08-13#2"
