@@ -16,6 +16,7 @@ from typing import Any, Final
 from isotone.advisor import Explanation, explain
 from isotone.advisor.lint import LintReport, lint
 from isotone.advisor.statement_plan import place_of_fault, table_of_statement
+from isotone.backends.opening import region_of
 from isotone.errors import IsotoneError, UsageError
 from isotone.model import Store, connect
 from isotone.tables.threads import in_thread
@@ -262,17 +263,22 @@ class WorkbenchCalls:
         )
         inferred = None if self._recognition.is_loaded(name) else self._recognition.inferred(name)
         source = None if inferred is None else inferred.source
-        return patterns.answer(found, asked, self._target(given), source)
+        return patterns.answer(found, asked, self._target(given), self._region(), source)
 
     async def code(self, given: Mapping[str, Any]) -> Answer:
         """A request as code: `{"action", "request"}`; `origin` is where the page is."""
         request = given.get("request") or {}
-        return {"snippets": code.snippets(_text(given, "action"), request, self._target(given))}
+        action, target = _text(given, "action"), self._target(given)
+        return {"snippets": code.snippets(action, request, target, self._region())}
 
     def _target(self, given: Mapping[str, Any]) -> str:
         """What copied code connects to: the origin of the page, if it is the engine's, too."""
         target = self._source.target
         return str(given.get("origin") or target) if self._source.is_endpoint else target
+
+    def _region(self) -> str:
+        """The region whose tables the page shows."""
+        return region_of(self._source.backend) or code.DEFAULT_REGION
 
     async def explain(self, given: Mapping[str, Any]) -> Answer:
         """Explain a request or a statement: `{"action", "request"}` or `{"statement"}`.
