@@ -1,6 +1,6 @@
-"""`isotone repair`: copies every trustworthy row of a damaged file into a new file, and rebuilds indexes and counts.
+"""`isotone repair`: makes a new file of the rows that storage/salvage reads; decides which are kept, and which made again.
 
-The source is never opened for writing: it is first copied, with its log, next to the new file. The rows of the copy are
+Indexes and counts are rebuilt. The source is never opened for writing: it is first copied, with its log, next to the new file. The rows of the copy are
 read page by page (`storage.salvage`). Items, streams, histories and backups are kept as they are. Indexes, collection
 sizes and counts follow from the items, so they are deleted and made again. Finally the new file is checked and gets its
 name. An interrupted repair leaves no new file.

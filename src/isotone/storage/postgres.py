@@ -10,7 +10,7 @@ A transaction therefore sees what is committed, and reads need no isolation beyo
 The row `isotone_state` has a revision, which each commit raises, and a second one, which rises when trees are created or
 dropped. Lookups and ranges read it as well. So commits of others cost no round trip, nor does a schema that was restored.
 
-A session that is lost outside of a block, or in the queue, is replaced, and the statement repeated; a block fails. If it is
+A session lost outside of a block, or in the queue, is replaced, and the statement repeated; a block fails. If it is
 lost while a commit is under way, nobody knows whether that happened: the commit raises, and is never reported as done.
 
 A tree that is dropped disappears at once, but its table is deleted only when no snapshot is older than that.
