@@ -28,10 +28,10 @@ from isotone.engine.layout import item_of, size_of
 from isotone.engine.stream_records import position_of
 from isotone.engine.table_indexes import StoredTable
 from isotone.errors import StorageBusy, UsageError
+from isotone.folder_sync import sync_folder
 from isotone.output_paths import OutputPath, check_outputs
 from isotone.storage import salvage
 from isotone.storage.file import PAGE_SIZE
-from isotone.storage.file_copies import sync_folder
 from isotone.storage.log_check import alone
 from isotone.storage.log_frames import has_log, target_of
 from isotone.storage.sqlite import SQLiteStore
