@@ -29,7 +29,7 @@ from isotone.errors import (
     UnknownOperationException,
     ValidationException,
 )
-from isotone.operations.action import ACTIONS, GROUPED, Action
+from isotone.operations.action import ACTIONS, Action
 from isotone.operations.item_responses import JsonItems, encode_plain, encode_response
 from isotone.operations.long_requests import is_long, this_thread
 from isotone.operations.long_writes import EvaluateFirst, evaluating_first
@@ -170,10 +170,8 @@ class Api:
             return engine.catalog.has_policies
 
     def is_grouped(self, operation: str, body: bytes) -> bool:
-        """Whether a request is a small write that should be committed together with others."""
-        if operation in _OF_STATEMENTS:
-            return _SELECT.search(body) is None
-        return operation in GROUPED
+        """Whether a request of an action in `GROUPED` is a write, which should be committed together with others."""
+        return operation not in _OF_STATEMENTS or _SELECT.search(body) is None
 
     def is_read(self, operation: str, body: bytes) -> bool:
         """Whether a request is known to change nothing. One that is not known at all does nothing either."""
