@@ -48,6 +48,20 @@ def test_copied_code_asks_the_region_that_the_page_shows(tmp_path, monkeypatch):
             assert names["response"]["Item"] == request["Key"]
 
 
+def test_the_region_is_named_where_the_environment_has_another(monkeypatch):
+    request = {"TableName": "t", "Key": {}}
+    monkeypatch.delenv("AWS_REGION", raising=False)
+    monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
+    for set_, is_named in (("", False), ("us-east-1", False), ("eu-west-1", True)):
+        monkeypatch.setenv("AWS_REGION", set_)
+        texts = {
+            each["name"]: each["text"]
+            for each in snippets("GetItem", request, "http://localhost:8000")
+        }
+        assert ('region="us-east-1"' in texts["Isotone"]) == is_named
+        assert ("AWS_REGION=us-east-1 isotone" in texts["isotone call"]) == is_named
+
+
 @pytest.mark.parametrize(
     ("target", "region"),
     [

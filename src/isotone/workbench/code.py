@@ -22,6 +22,7 @@ from uuid import UUID
 
 from isotone.authority import host_in
 from isotone.backends.amazon_hosts import AMAZON, is_on
+from isotone.backends.endpoint import local_region
 from isotone.backends.engines import without_engine
 from isotone.errors import UsageError
 
@@ -34,7 +35,7 @@ _WHOLE: Final = (
 
 _WIDTH: Final = 88  # characters of a line of Python, as formatters have it
 DEFAULT_REGION: Final = "us-east-1"
-"""The region that copied code does not name to Isotone, because it is that of any server without regions."""
+"""The region of a server that was given none."""
 
 
 def snippets(
@@ -154,8 +155,9 @@ def connect_call(target: str, region: str) -> str:
 
 
 def _needs_region(target: str, region: str) -> bool:
-    """Whether a server may have other tables in the region that Isotone would ask without its name."""
-    return target.startswith(("http://", "https://")) and region != DEFAULT_REGION
+    """Whether Isotone may ask a server in another region, by its default or by the environment, which has other tables."""
+    is_server = target.startswith(("http://", "https://"))
+    return is_server and {region, local_region()} != {DEFAULT_REGION}
 
 
 def _reads_all(action: str, request: Mapping[str, Any]) -> bool:
