@@ -6,7 +6,7 @@ from io import BytesIO
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone.exchange.ion import IonError, IonIncomplete, values_in
@@ -134,6 +134,7 @@ MARKS = [
 PARTS = [r"\u", "D83D", r"\U00110000", r"\xe9", "\\", "é", "0x", "_", "1d", "-", " ", "a", "null"]
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(MARKS + PARTS), max_size=12).map("".join))
 def test_any_text_is_read_or_raises_an_ion_error(text: str) -> None:
     try:
