@@ -25,6 +25,15 @@ def monotonic_of(clock: Clock) -> Callable[[], float]:
     return found
 
 
+def milliseconds(clock: Clock) -> int:
+    """The whole milliseconds since the Unix epoch.
+
+    >>> milliseconds(ManualClock(1_700_000_000.5))
+    1700000000500
+    """
+    return int(clock.now() * 1000)
+
+
 class SystemClock:
     """The time of the machine.
 

@@ -150,6 +150,40 @@ def test_an_item_that_is_gone_from_the_table_says_so(bench, database, make):
 # The form of an item
 
 
+def test_json_that_is_no_item_is_refused_in_words(bench, make):
+    make("Typed", [{"pk": {"S": "one"}, "sk": {"S": "a"}}])
+    page = bench.page
+    bench.open("#/t/Typed/items")
+    bench.wait_for_items()
+    page.keyboard.press("j")
+    page.wait_for_selector(".inspector")
+    page.keyboard.press("i")
+    page.get_by_role("button", name="JSON", exact=True).click()
+    field = page.get_by_label("The item as DynamoDB JSON")
+    for value, said in (
+        ('{"N": 12}', "n: N needs a text in quotes"),
+        ('{"N": "twelve"}', "n: not a number: write it as 12.5"),
+        ('{"S": null}', "n: S needs a text in quotes"),
+        ('{"SS": "a"}', "n: SS needs a list of texts in quotes"),
+        ('{"NS": [1]}', "n: NS needs a list of texts in quotes"),
+        ('{"BOOL": "true"}', "n: BOOL needs true or false"),
+        ('{"L": {"N": "1"}}', "n: L needs a list of values"),
+        ('{"L": [{"M": {"a": {"B": 1}}}]}', "n: B needs a text in quotes"),
+        ('{"M": null}', "n: M needs an object of values"),
+        ('{"M": {"a": "b"}}', "n: write it with its type"),
+        ('{"constructor": "x"}', "n: constructor is no type"),
+        ("12", "n: write it with its type"),
+    ):
+        field.fill(f'{{"n": {value}}}')
+        page.locator(".form-foot .wrong").get_by_text(said).wait_for()
+        page.locator("button:disabled", has_text="Save").wait_for()
+        page.locator("button:disabled", has_text="Form").wait_for()
+    field.fill('[{"S": "a"}]')
+    page.locator(".form-foot .wrong").get_by_text("write each attribute with its type").wait_for()
+    field.fill('{"pk": {"S": "one"}, "sk": {"S": "a"}, "n": {"N": "12"}}')
+    page.locator("button.primary:enabled", has_text="Save").wait_for()
+
+
 def test_a_name_that_is_taken_is_refused_and_nothing_is_lost(bench, database, make):
     members = {"first": {"S": "1"}, "second": {"S": "2"}}
     item = {"pk": {"S": "one"}, "sk": {"S": "a"}, "map": {"M": members}, "other": {"S": "x"}}

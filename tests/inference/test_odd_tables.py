@@ -12,7 +12,7 @@ from tests.inference.tables import create, put
 
 import isotone
 from isotone.errors import UsageError
-from isotone.inference.round_trip_check import entities_of
+from isotone.inference.round_trip_check import table_of
 
 Fill = Callable[["isotone.Client"], str]
 
@@ -159,8 +159,8 @@ def test_names_that_python_or_the_library_has() -> None:
 
     found = infer(fill)
     assert found.is_complete
-    (entity,) = entities_of(found.load())
-    declared = {each.attribute for each in entity.__schema__.fields.values()}
+    (schema,) = table_of(found.load()).entities.values()
+    declared = {each.attribute for each in schema.fields.values()}
     assert declared >= names.keys()
 
 
@@ -198,7 +198,7 @@ def test_what_is_stored_is_never_code() -> None:
 
     found = infer(fill)
     assert found.items == 12 * len(hostile)
-    assert len(entities_of(found.load())) == len(found.entities) > 0
+    assert len(table_of(found.load()).entities) == len(found.entities) > 0
 
 
 def test_hundreds_of_kinds() -> None:

@@ -30,10 +30,10 @@ def test_a_file_is_read_as_it_stands() -> None:
     assert (order.line, order.identity) == (3, ("customer_id", "number"))
     assert {name: str(each) for name, each in order.fields.items()} == {
         "customer_id": "text",
-        "number": "int",
+        "number": "int <= 99_999",
         "status": "OPEN|PAID|SHIPPED",
         "placed_at": "datetime",
-        "total": "decimal",
+        "total": "decimal <= 9_999.99",
     }
     assert order.fields["number"].greatest == 99_999
     assert order.fields["total"].greatest == Decimal("9999.99")
@@ -70,7 +70,26 @@ def test_a_file_is_read_as_it_stands() -> None:
         ("Order(n: decimal;)", 1, "write n: decimal <= 9_999.99"),
         ("Order(id; n: int)\nOrder by n", 2, "'n' is in a pattern, so its greatest value must be"),
         ("Order(id; n?)\nOrder of n", 2, "'n' is in a pattern, so it must have a value"),
-        ("A(id: date;)\nB(id, n;)", 2, "'id' is text in B, and identifies A as date in line 1"),
+        (
+            "A(id: date;)\nB(id, n;)",
+            2,
+            "'id' identifies B as text, and identifies A as date in line 1",
+        ),
+        (
+            "Customer(id; name)\nOrder(number: int <= 9; id: int <= 5_000)\nOrder of Customer by number",
+            2,
+            "'id' is in Order as int <= 5_000, and identifies Customer as text in line 1",
+        ),
+        (
+            "Order(number: int <= 9; id: int <= 5_000)\nCustomer(id; name)\nOrder of Customer by number",
+            2,
+            "'id' identifies Customer as text, and is in Order as int <= 5_000 in line 1",
+        ),
+        (
+            "A(id: decimal <= 9.50;)\nB(b; id: decimal <= 9)",
+            2,
+            "'id' is in B as decimal <= 9, and identifies A as decimal <= 9.50 in line 1",
+        ),
         ("Order(id;)\n\norders of a customer, newest first", 3, "there is no entity 'orders'"),
         ("Order(id;)\nOrder", 2, "is neither an entity nor a pattern"),
         ("Order(id;)\nOrder of x", 2, "Order has no field 'x'; its fields are id"),

@@ -12,7 +12,7 @@ import pytest
 from tests.inference.tables import TABLES, Fill
 
 import isotone
-from isotone.inference.round_trip_check import entities_of, entity_for, table_of
+from isotone.inference.round_trip_check import entity_for, table_of
 from isotone.server import running_server
 
 RUFF = Path(sys.executable).parent / "ruff"
@@ -35,7 +35,7 @@ def test_every_item_is_read_and_written_as_it_was(fill: Fill) -> None:
     by_name = {entity.name: entity for entity in found.entities}
     with isotone.connect(":memory:") as store:
         store.create_tables(table)
-        store.accept_keys(*entities_of(module))
+        store.accept_keys(*(schema.entity for schema in table.entities.values()))
         for item in items:
             store.backend.execute("PutItem", {"TableName": table.name, "Item": item})
             entity = entity_for(table, item)

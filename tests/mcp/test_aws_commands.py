@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shlex
 from typing import Any
 
@@ -52,13 +53,57 @@ def test_switches_lists_and_a_whole_request() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("text", "request_"),
+    [
+        ("aws dynamodb scan --region=eu-west-1 --output=json --query='Items[0]'", {}),
+        (
+            "aws --region eu-west-1 --no-cli-pager dynamodb --output=text scan --limit 1",
+            {"Limit": 1},
+        ),
+        (
+            "aws dynamodb scan --attributes-to-get a b --limit 1",
+            {"AttributesToGet": ["a", "b"], "Limit": 1},
+        ),
+        ("""aws dynamodb scan --attributes-to-get '["a","b"]'""", {"AttributesToGet": ["a", "b"]}),
+        ("aws dynamodb scan \\\r\n  --table-name T \\\n --limit 1", {"TableName": "T", "Limit": 1}),
+        (
+            """aws dynamodb scan --cli-input-json '{"TableName":"a","Limit":1}' --table-name b""",
+            {"TableName": "b", "Limit": 1},
+        ),
+        (
+            """aws dynamodb scan --table-name b --cli-input-json '{"TableName":"a","Limit":1}'""",
+            {"TableName": "b", "Limit": 1},
+        ),
+        (
+            """aws dynamodb execute-statement --parameters '{"S":"a"}' --statement s""",
+            {"Parameters": [{"S": "a"}], "Statement": "s"},
+        ),
+        (
+            """aws dynamodb execute-statement --parameters '{"S":"a"}' '{"N":"1"}'""",
+            {"Parameters": [{"S": "a"}, {"N": "1"}]},
+        ),
+        (
+            """aws dynamodb transact-write-items --transact-items='[{"Put":{}}]'""",
+            {"TransactItems": [{"Put": {}}]},
+        ),
+        (
+            """aws dynamodb transact-write-items --transact-items '{"Put":{}}'""",
+            {"TransactItems": [{"Put": {}}]},
+        ),
+    ],
+)
+def test_the_forms_that_the_tool_allows(text: str, request_: dict[str, Any]) -> None:
+    assert action_of(text).request == request_
+
+
 @given(
     st.dictionaries(st.text(min_size=1), st.text().map(lambda text: {"S": text}), max_size=4),
     st.text(min_size=1),
 )
 def test_any_request_that_a_shell_can_quote_comes_back(item: dict[str, Any], name: str) -> None:
     # a line that ends with \ goes on in the next, in the tool's examples
-    words = ["--item", json.dumps(item), "--table-name", name.replace("\\\n", "")]
+    words = ["--item", json.dumps(item), "--table-name", re.sub(r"\\\r?\n", "", name)]
     text = "aws dynamodb put-item " + shlex.join(words)
     assert action_of(text) == ("PutItem", {"Item": item, "TableName": words[3]})
 
@@ -83,6 +128,17 @@ def test_any_request_that_a_shell_can_quote_comes_back(item: dict[str, Any], nam
         ("aws dynamodb scan --table-name T | jq .", "without '|'"),
         ("aws dynamodb scan --table-name T && rm -rf x", "without '&&'"),
         ("aws dynamodb scan --table-name T --table-name U", "given twice"),
+        ("aws dynamodb scan --consistent-read=false", "--consistent-read takes no value"),
+        ("aws dynamodb query --no-scan-index-forward=1", "--no-scan-index-forward takes no value"),
+        ("aws dynamodb scan --consistent-read false", "'false' is no option"),
+        ("aws dynamodb scan --consistent-read --no-consistent-read", "given twice"),
+        ("aws dynamodb scan --debug=1", "--debug takes no value"),
+        ("aws --region", "--region has no value"),
+        ("aws dynamodb scan --attributes-to-get a | jq .", "without '|'"),
+        ("aws dynamodb scan --attributes-to-get=a b", "'b' is no option"),
+        ("aws dynamodb put-item --item '[]'", "--item must be a JSON object"),
+        ("aws dynamodb execute-statement --parameters a", "--parameters must be JSON"),
+        ("""aws dynamodb execute-statement --parameters '{"S":"a"}' '[]'""", "a JSON object"),
     ],
 )
 def test_what_is_not_known_is_refused(text: str, why: str) -> None:

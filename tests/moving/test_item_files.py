@@ -263,6 +263,31 @@ def test_the_first_bad_row_stops_the_import_after_all_before_it(line: str, reaso
     assert json.loads(bad["text"]) if line.startswith("{") else bad["text"] == line
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("items.ion", r'{Item:{id:"\U00110000",at:1}}'),
+        ("items.ion", r"""{Item:{id:"x",at:1,'\uD83D':1}}"""),
+        ("items.ion", '{Item:{id:"x}'),
+        ("items.json", r'{"Item":{"id":{"S":"x"},"at":{"N":"1"},"\ud83d":{"N":"1"}}}'),
+        ("items.jsonl", r'{"id":"x","at":1,"\ud83d":1}'),
+    ],
+)
+def test_a_text_that_is_none_is_one_bad_row(name: str, line: str) -> None:
+    forms = {
+        "items.ion": '{{Item:{{id:"{0}",at:1}}}}',
+        "items.json": '{{"Item":{{"id":{{"S":"{0}"}},"at":{{"N":"1"}}}}}}',
+        "items.jsonl": '{{"id":"{0}","at":1}}',
+    }
+    good = [forms[name].format(f"g{number}") for number in range(5)]
+    Path(name).write_text("\n".join([*good[:3], line, *good[3:]]) + "\n")
+    with database_of([]) as target:
+        done = moving.import_items(name, target, "Orders", bad_rows="bad.jsonl")
+        assert (done.items, done.bad) == (5, 1)
+    (bad,) = map(json.loads, Path("bad.jsonl").read_text().splitlines())
+    assert (bad["row"], bad["text"]) == (4, line)
+
+
 def test_one_bad_row_in_a_hundred() -> None:
     def line(number: int) -> str:
         if number % 100 == 99:

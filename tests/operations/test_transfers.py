@@ -1146,6 +1146,22 @@ def test_what_an_import_refuses(ask: Transfers) -> None:
     assert ask("ListImports") == {"ImportSummaryList": []}
 
 
+def test_ion_that_is_no_item_is_an_error_of_its_own(ask: Transfers) -> None:
+    bad = [
+        r'{Item:{p:"\U00110000"}}',
+        r"{Item:{p:'b','\uD83D':1}}",
+        r"""{Item:{p:"b",'\uD83D':1}}""",
+        "{Item:{p:0x_}}",
+        '{Item:{p:"x}',
+    ]
+    good = [f'{{Item:{{p:"{number}"}}}}' for number in range(50)]
+    ask.write("in-here", "1.ion", "\n".join([good[0], *bad, *good[1:]]))
+    done = ask.load("in-here", InputFormat="ION")
+    assert (done["ErrorCount"], done["ImportedItemCount"]) == (len(bad), len(good))
+    errors = ask.errors(done["ImportArn"])
+    assert all("not an item in Ion" in each["errorMessages"][0] for each in errors)
+
+
 def test_binary_ion_is_refused_with_words(ask: Transfers) -> None:
     ask.write("in-here", "1.ion", b"\xe0\x01\x00\xea\x21\x07")
     done = ask.load("in-here", InputFormat="ION")

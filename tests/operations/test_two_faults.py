@@ -252,3 +252,18 @@ def test_a_repeated_member_is_told_with_the_members_as_they_are(
     assert error.message.endswith(
         f"Input collection {json.dumps([*first, repeated[2]])} contains duplicates."
     )
+
+
+def test_a_write_reports_a_wrong_key_before_a_path_into_the_key(ask: Asker) -> None:
+    ask.table()
+    asked = {"TableName": "tab", "ConditionExpression": "attribute_exists(p.a)"}
+    wrong = {"p": {"N": "1"}}
+    for operation, more in (
+        ("PutItem", {"Item": wrong}),
+        ("DeleteItem", {"Key": wrong}),
+        ("UpdateItem", {"Key": wrong, "UpdateExpression": "REMOVE z"}),
+    ):
+        assert "Key attributes" not in ask.refused(operation, **asked, **more).message
+        (member,) = {"Item", "Key"} & more.keys()
+        error = ask.refused(operation, **asked, **{**more, member: KEY})
+        assert "Key attributes must be scalars" in error.message

@@ -29,6 +29,10 @@ locals {
   tags   = { team = "shop", stage = var.stage }
   loop   = local.loop
   deep   = { list = [{ name = "n1" }] }
+  five   = 5.0
+  small  = 0.00000015
+  negative = -5.0
+  by_number = { "${local.five}" = "five" }
 }
 """
 
@@ -76,10 +80,32 @@ resource "aws_dynamodb_table" "orders" {{
         ("tostring(true)", "true"),
         ('tostring(var.stage == "dev")', "true"),
         ('tostring(upper(var.stage) != "DEV")', "false"),
+        ('"orders-${local.five}"', "orders-5"),
+        ('"orders-${5.0}-${5.10}-${1e3}-${2E+2}-${15e-1}"', "orders-5-5.1-1000-200-1.5"),
+        ('"${local.small}-x"', "0.00000015-x"),
+        ('"a-${1e23}"', "a-100000000000000000000000"),
+        ("tostring(local.five)", "5"),
+        ('"a-${local.negative}"', "a--5"),
+        ('upper("${local.five}a")', "5A"),
+        ('join("-", ["a", 5.0, true], [2.50])', "a-5-true-2.5"),
+        ('local.by_number["5"]', "five"),
+        ('local.five == 5 ? "same" : "other"', "same"),
     ],
 )
 def test_expressions_are_resolved_by_the_file(name: str, expected: str) -> None:
     assert table("", name).name == expected
+
+
+@pytest.mark.parametrize("given", [{}, {"n": "5.0"}, {"n": "5"}])
+def test_a_number_in_a_name_is_written_as_terraform_writes_it(given: dict[str, str]) -> None:
+    text = 'variable "n" { default = 5.0 }\n' + resource("", '"orders-${var.n}"')
+    assert [each.name for each in read(text, given).tables] == ["orders-5"]
+
+
+@pytest.mark.parametrize("call", ['join("-", [null])', "upper(null)", "tostring([1])"])
+def test_what_is_no_text_is_no_argument(call: str) -> None:
+    with pytest.raises(UsageError, match="with arguments that it does not take"):
+        table("", call)
 
 
 @pytest.mark.parametrize("declared", ["type = {kind}", "default = {default}"])

@@ -314,6 +314,52 @@ def test_a_lookup_survives_the_end_of_its_session(opened: Open) -> None:
             assert store.trees() == ["t"]
 
 
+def test_a_place_in_the_queue_survives_the_end_of_its_session(opened: Open) -> None:
+    """Nothing has begun there, so the lock is asked for in another one, as without a queue."""
+    one, other = opened(), opened()
+    put(other, b"a", b"2")
+    end_sessions(other._writing)
+    with other.queue() as wait:
+        wait(1.0)  # asks in the session that has ended
+        with other.transaction(wait=False):
+            other.put("t", b"a", b"3")
+    with one.transaction(), other.queue() as wait:
+        wait(0.001)
+        until_queued(other)
+        end_sessions(other._writing)
+        wait(0.001)
+        for _ in range(2):  # it begins again, and waits for the other one
+            with pytest.raises(StorageBusy), other.transaction(wait=False):
+                pass
+            wait(0.001)
+        until_queued(other)
+    with other.queue() as wait:
+        with one.transaction():
+            wait(0.001)
+            until_queued(other)
+            end_sessions(other._writing)
+        with other.transaction():
+            other.put("t", b"a", b"4")
+    assert one.get("t", b"a") == b"4"
+
+
+def test_a_lost_server_ends_a_place_in_the_queue() -> None:
+    from isotone.storage.postgres import PostgresStore
+
+    with PostgresServer() as server, closing(PostgresStore(server.new_address())) as store:
+        other = PostgresStore(store.address)
+        other.transaction().__enter__()
+        with store.queue() as wait:
+            wait(0.001)
+            server.kill()
+            other.close()
+            for _ in range(2):
+                with pytest.raises(StorageError, match="cannot be used"), store.transaction():
+                    pass
+                with pytest.raises(StorageError, match="cannot be used"):
+                    wait(0.001)
+
+
 def test_after_a_lost_session_others_may_have_committed(opened: Open) -> None:
     """The server may be another one, which has not what this one had."""
     store = opened()

@@ -227,7 +227,7 @@ class Tick(Entity, table=ticks):
             form |= {"equal": {"price": "1.5"}, "component": "at", "operator": ">="}
             answer = page.call("pattern", {**form, "values": ["2026-09-01"]})
             assert "datetime(2026, 9, 1, 0, 0, tzinfo=UTC)" in answer["code"]
-            assert "Decimal('1.5')" in answer["code"]
+            assert 'Decimal("1.5")' in answer["code"]
             assert "2026-09-01T00:00:00" in json.dumps(answer["request"])
             assert pasted(answer["code"]) == []
             moved = page.call("pattern", {**form, "values": ["2026-09-01T01:00+02:00"]})

@@ -24,6 +24,37 @@ export function typeOf(value: AttributeValue): AttributeType {
   return (Object.keys(value)[0] ?? "NULL") as AttributeType;
 }
 
+/** Why something in DynamoDB JSON is no value, however deep; null if it is one. What its texts say is not looked at. */
+export function wrongForm(value: unknown): string | null {
+  const members = isObject(value) ? Object.entries(value) : [];
+  if (members.length !== 1) return 'write it with its type, as {"S": "text"}';
+  const [type, inner] = members[0]!;
+  switch (type) {
+    case "S":
+    case "N":
+    case "B":
+      return typeof inner === "string" ? null : `${type} needs a text in quotes`;
+    case "BOOL":
+      return typeof inner === "boolean" ? null : "BOOL needs true or false";
+    case "NULL":
+      return inner === true ? null : "NULL needs true";
+    case "SS":
+    case "NS":
+    case "BS":
+      return Array.isArray(inner) && inner.every((each) => typeof each === "string") ? null : `${type} needs a list of texts in quotes`;
+    case "L":
+      return Array.isArray(inner) ? (inner.map(wrongForm).find(Boolean) ?? null) : "L needs a list of values";
+    case "M":
+      return isObject(inner) ? (Object.values(inner).map(wrongForm).find(Boolean) ?? null) : "M needs an object of values";
+    default:
+      return `${type} is no type: write ${Object.keys(TYPES).join(", ")}`;
+  }
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 /** One line that shows a value; long ones are cut, for the tables of items. */
 export function shortText(value: AttributeValue | undefined, most = 200): string {
   if (value === undefined) return "";

@@ -143,6 +143,18 @@ def open_async_backend(target: Target, **options: Unpack[OpenOptions]) -> Opened
     return OpenedAsync(InEventLoop(backend) if address == MEMORY else InThread(backend), close)
 
 
+def region_of(backend: Backend) -> str | None:
+    """The region whose tables a backend has: that of its requests, or of its database; None if it has none.
+
+    >>> with open_backend(":memory:", region="eu-west-1").backend as database:
+    ...     region_of(database)
+    'eu-west-1'
+    """
+    place = getattr(backend, "endpoint", None) or getattr(backend, "engine", None)
+    region: str | None = getattr(place, "region", None)
+    return region
+
+
 def is_new(target: str | PathLike[str]) -> bool:
     """Whether opening a file or PostgreSQL would create a database there: nothing is there, or an empty file."""
     if is_postgres(target):

@@ -1,10 +1,10 @@
-"""The open database: store, tables, clock, the lock, group commit, and `rolled_back`, which undoes a block of requests.
+"""The open database: store, tables, clock, the lock, the blocks of requests, and `rolled_back`, which undoes one.
 
 Rules that every caller keeps:
 
 - Work happens inside `with engine.reading:` or `with engine.writing:`. Both take the lock and first
   check for changes by other processes. `writing` nests: the outermost block is the transaction, and
-  everything inside it is committed together (group commit).
+  `blocks.WriteBlock` commits everything inside it together.
 - Requests read inside `with engine.reading_beside as engine:` or `read_optimistically`. They do not wait while another
   thread has the lock of a file: they get a reader (`engine/readers.py`) in place of the engine.
 - An action checks everything before its first write. So an `ApiError` leaves nothing to undo. Any

@@ -1,4 +1,7 @@
-"""PutItem and DeleteItem in the engine: writes an item with its index entries, counts, stream record and history."""
+"""Stores or deletes one item with its index entries: where PutItem, UpdateItem, transactions, TTL and replication end.
+
+Its counts, its stream record and its history belong to it.
+"""
 
 from __future__ import annotations
 

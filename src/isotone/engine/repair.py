@@ -1,6 +1,6 @@
-"""`isotone repair`: copies every trustworthy row of a damaged file into a new file, and rebuilds indexes and counts.
+"""`isotone repair`: makes a new file of the rows that storage/salvage reads; decides which are kept, and which made again.
 
-The source is never opened for writing: it is first copied, with its log, next to the new file. The rows of the copy are
+Indexes and counts are rebuilt. The source is never opened for writing: it is first copied, with its log, next to the new file. The rows of the copy are
 read page by page (`storage.salvage`). Items, streams, histories and backups are kept as they are. Indexes, collection
 sizes and counts follow from the items, so they are deleted and made again. Finally the new file is checked and gets its
 name. An interrupted repair leaves no new file.
@@ -28,10 +28,10 @@ from isotone.engine.layout import item_of, size_of
 from isotone.engine.stream_records import position_of
 from isotone.engine.table_indexes import StoredTable
 from isotone.errors import StorageBusy, UsageError
+from isotone.folder_sync import sync_folder
 from isotone.output_paths import OutputPath, check_outputs
 from isotone.storage import salvage
 from isotone.storage.file import PAGE_SIZE
-from isotone.storage.file_copies import sync_folder
 from isotone.storage.log_check import alone
 from isotone.storage.log_frames import has_log, target_of
 from isotone.storage.sqlite import SQLiteStore

@@ -18,6 +18,7 @@ from bisect import bisect_right
 from typing import Final, NamedTuple
 
 from isotone import limits
+from isotone.clock import milliseconds
 from isotone.engine.engine import Engine
 from isotone.engine.layout import body_of, encode_item, hold_equal_items, item_of, size_of
 from isotone.engine.table_indexes import StoredTable
@@ -117,7 +118,7 @@ def record_change(
     kept_new = new if stream.view in _KEEPS_NEW else None
     kept_old = old if stream.view in _KEEPS_OLD else None
     record = StreamRecord(
-        time=int(engine.clock.now() * 1000),
+        time=milliseconds(engine.clock),
         event=_event(old, new, expired=expired),
         size=item_size(keys) + size_of(kept_new) + size_of(kept_old),
         keys=encode_item(keys),

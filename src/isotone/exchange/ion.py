@@ -11,7 +11,6 @@ have, and binary Ion. Every failure is an `IonError`; text that stops in the mid
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -97,28 +96,40 @@ _WRITE: Final[dict[str, Callable[[Any], str]]] = {
 
 # Read
 
-_SPACE: Final = re.compile(r"(?:[ \t\r\n\f\v]+|//[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.DOTALL)
+# Quantifiers are possessive and a comment ends at its first `*/`, so that no text is matched in two ways.
+_BLANK: Final = r"(?:[ \t\r\n\f\v]|//[^\n]*(?:\n|\Z)|(?>/\*.*?\*/))*+"
+_SHORT: Final = r'"(?:[^"\\\n]|\\(?:\r\n|.))*+'
+_QUOTED: Final = r"'(?!'')(?:[^'\\\n]|\\(?:\r\n|.))*+"
+_LONG: Final = r"'''(?:[^'\\]|\\.|'(?!''))*+"
+_SPACE: Final = re.compile(_BLANK, re.DOTALL)
+_LONG_PART: Final = re.compile(rf"({_LONG})'''{_BLANK}", re.DOTALL)
 _TOKEN: Final = re.compile(
-    r"""
-      (?P<long>(?:'''(?:[^'\\]|\\.|'(?!''))*'''(?:\s*(?='''))?)+)
-    | (?P<string>"(?:[^"\\\n]|\\.)*")
-    | (?P<quoted>'(?!'')(?:[^'\\\n]|\\.)*')
-    | (?P<lob>\{\{[^}]*\}\})
+    rf"""
+      (?P<long>{_LONG}'''(?:{_BLANK}{_LONG}''')*)
+    | (?P<string>{_SHORT}")
+    | (?P<quoted>{_QUOTED}')
+    | (?P<lob>\{{\{{(?:[^}}"']*+|\s*+{_SHORT}"\s*+|\s*+(?:{_LONG}'''\s*+)+)\}}\}})
     | (?P<null>null(?:\.[a-z]+)?(?![A-Za-z0-9_$]))
     | (?P<bool>(?:true|false)(?![A-Za-z0-9_$]))
-    | (?P<number>-?(?:0[xX][0-9a-fA-F_]+|0[bB][01_]+|[0-9][0-9_]*(?:\.[0-9_]*)?(?:[dDeE][+-]?[0-9]+)?)(?![A-Za-z0-9_$:-]))
+    | (?P<number>-?(?:0[xX][0-9a-fA-F]+(?:_[0-9a-fA-F]+)*|0[bB][01]+(?:_[01]+)*
+        |[0-9][0-9_]*(?:\.[0-9_]*)?(?:[dDeE][+-]?[0-9]+)?)(?![A-Za-z0-9_$:-]))
     | (?P<symbol>[A-Za-z_$][A-Za-z0-9_$]*)
-    | (?P<mark>::|[][{},:()])
+    | (?P<mark>::|\{{(?!\{{)|[][}},:()])
     """,
     re.VERBOSE | re.DOTALL,
 )
-_UNCLOSED: Final = re.compile(r"'''|\"|'|\{\{|/\*|/?\Z")
+# What may be closed by text that follows. A short string is not: a raw line break ends it.
+_UNCLOSED: Final = re.compile(
+    rf"""'''|/\*|/?\Z|(?:{_SHORT}|{_QUOTED})\\?\Z
+    |\{{\{{(?:[^}}"']*+|\s*+{_SHORT}(?:"\s*+)?|\s*+(?:{_LONG}'''\s*+)*(?:{_LONG})?)\\?\}}?\Z""",
+    re.VERBOSE | re.DOTALL,
+)
 _ESCAPES: Final = re.compile(
-    r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|\r?\n|.)", re.DOTALL
+    r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|\r\n|.)", re.DOTALL
 )
 _ESCAPED: Final = {
     "0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", "v": "\v",
-    "?": "?", '"': '"', "'": "'", "/": "/", "\\": "\\", "\n": "", "\r\n": "",
+    "?": "?", '"': '"', "'": "'", "/": "/", "\\": "\\", "\n": "", "\r\n": "", "\r": "",
 }  # fmt: skip
 
 
@@ -239,7 +250,7 @@ def _field_name(kind: str | None, token: str) -> str:
     if kind == "symbol":
         return token
     if kind == "quoted" or kind == "string":
-        return _unescaped(token[1:-1])
+        return _joined(_unescaped(token[1:-1]))
     if kind == "long":
         return _long_text(token)
     raise IonError(f"{token[:20]!r} is not the name of a field")
@@ -252,7 +263,10 @@ def _unescaped(text: str) -> str:
 def _escape(found: re.Match[str]) -> str:
     code = found[1]
     if code[0] in "xuU" and len(code) > 1:
-        return chr(int(code[1:], 16))
+        try:
+            return chr(int(code[1:], 16))
+        except ValueError:
+            raise IonError(f"'\\{code}' is not a character: the last is \\U0010FFFF") from None
     if code not in _ESCAPED:
         raise IonError(f"'\\{code}' is not an escape of Ion")
     return _ESCAPED[code]
@@ -263,9 +277,7 @@ def _string(token: str) -> dict[str, Any]:
 
 
 def _long_text(token: str) -> str:
-    return _joined(
-        "".join(_unescaped(part) for part in re.findall(r"'''(.*?)'''", token, re.DOTALL))
-    )
+    return _joined("".join(_unescaped(part[3:]) for part in _LONG_PART.findall(token)))
 
 
 def _joined(text: str) -> str:
@@ -273,13 +285,16 @@ def _joined(text: str) -> str:
     try:
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
-        raise IonError("a string has half a surrogate pair") from None
+        raise IonError("a text has half a surrogate pair") from None
 
 
 def _read_number(token: str) -> dict[str, Any]:
     digits = token.replace("_", "")
     if digits.lstrip("-")[:2].lower() in ("0x", "0b"):
-        return {"N": str(int(digits, 0))}
+        try:
+            return {"N": str(int(digits, 0))}
+        except ValueError:  # Python refuses thousands of digits
+            raise IonError(f"{token[:20]!r}… has more digits than a number") from None
     return {"N": digits.replace("d", "E").replace("D", "E")}
 
 
@@ -287,11 +302,14 @@ def _lob(token: str) -> dict[str, Any]:
     inner = token[2:-2].strip()
     if inner[:1] in ("'", '"'):
         text = _long_text(inner) if inner.startswith("'''") else _unescaped(inner[1:-1])
-        return {"B": base64.b64encode(text.encode("latin-1", "replace")).decode()}
+        try:
+            return {"B": base64.b64encode(text.encode("latin-1")).decode()}
+        except UnicodeEncodeError:
+            raise IonError("a clob has a character that is not a byte") from None
     packed = "".join(inner.split())
     try:
         base64.b64decode(packed, validate=True)
-    except binascii.Error:
+    except ValueError:
         raise IonError("a blob is not base64") from None
     return {"B": packed}
 

@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Protocol, cast
 
+from isotone.folder_sync import sync_folder
+
 if TYPE_CHECKING:
     from io import BufferedReader
 
@@ -132,7 +134,7 @@ class Folder:
                 file.flush()
                 os.fsync(file.fileno())
             unfinished.replace(path)
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
         except OSError as error:
             with suppress(OSError):  # its folder does not exist or cannot be written
                 unfinished.unlink(missing_ok=True)
@@ -213,14 +215,3 @@ def _failure(error: OSError, path: Path) -> ObjectStoreError:
     if isinstance(error, PermissionError):
         return ObjectStoreError("S3AccessDenied", f"Access denied: {path}")
     return ObjectStoreError("S3Failure", f"{path} cannot be used: {error.strerror or error}")
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the name of a new file durable, if the system can."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -44,7 +44,8 @@ class PatternField(NamedTuple):
 
     def __str__(self) -> str:
         """The type as it is written."""
-        return "|".join(self.choices) or self.kind
+        bound = "" if self.greatest is None else f" <= {self.greatest:,f}".replace(",", "_")
+        return "|".join(self.choices) or f"{self.kind}{bound}"
 
 
 class PatternEntity(NamedTuple):
@@ -153,8 +154,10 @@ def _entity(line: int, text: str, known: Mapping[str, PatternEntity]) -> Pattern
     identity = tuple(field.name for field in identifying)
     for field in identifying:
         _check_in_key(field, f"identifies {name}")
-    _check_alike(name, fields, known)
-    return PatternEntity(line, name, fields, identity)
+    entity = PatternEntity(line, name, fields, identity)
+    for other in known.values():
+        _check_alike(entity, other)
+    return entity
 
 
 def _listed(text: str) -> list[str]:
@@ -205,17 +208,18 @@ def _check_in_key(field: PatternField, why: str) -> None:
         )
 
 
-def _check_alike(
-    name: str, fields: Mapping[str, PatternField], known: Mapping[str, PatternEntity]
-) -> None:
-    """Refuse the key of another entity with another type: the two keys would never be equal."""
-    for other in known.values():
-        for each in other.identity:
-            if each in fields and fields[each]._replace(is_optional=False) != other.fields[each]:
-                raise UsageError(
-                    f"{each!r} is {fields[each]} in {name}, and identifies {other.name} as {other.fields[each]} in line "
-                    f"{other.line}; give both the same type"
-                )
+def _check_alike(entity: PatternEntity, other: PatternEntity) -> None:
+    """Refuse a field with another type than in an entity that it identifies: the two keys would never be equal."""
+    for name in (*other.identity, *entity.identity):
+        if name not in entity.fields or name not in other.fields:
+            continue
+        one, another = (each.fields[name]._replace(is_optional=False) for each in (entity, other))
+        if one != another:
+            verbs = ["identifies" if name in each.identity else "is in" for each in (entity, other)]
+            raise UsageError(
+                f"{name!r} {verbs[0]} {entity.name} as {one}, and {verbs[1]} {other.name} as {another} in line "
+                f"{other.line}; give both the same type"
+            )
 
 
 # Patterns

@@ -43,17 +43,6 @@ def load(source: str, name: str = "inferred") -> ModuleType:
     return module
 
 
-def entities_of(module: ModuleType) -> list[type[Entity]]:
-    """The entities that a module declares, in their order."""
-    return [
-        value
-        for value in vars(module).values()
-        if isinstance(value, type)
-        and issubclass(value, Entity)
-        and value.__module__ == module.__name__
-    ]
-
-
 def table_of(module: ModuleType) -> Table:
     """The table that a module declares."""
     return next(value for value in vars(module).values() if isinstance(value, Table))

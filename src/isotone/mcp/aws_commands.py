@@ -4,13 +4,15 @@
 AwsCommand(action='Query', request={'TableName': 'shop', 'ScanIndexForward': False, 'Limit': 5})
 
 It knows the options of the actions that read and write items. What it does not know is refused, never left out. Only
-options that change how the answer is shown are ignored.
+options that say where the tables are and how the answer is shown are ignored. What the tool refuses is refused too, such as
+a value of a switch.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from isotone.errors import UsageError
@@ -40,18 +42,22 @@ _TEXTS: Final = (
 )
 _NUMBERS: Final = ("Limit", "Segment", "TotalSegments")
 _SWITCHES: Final = ("ConsistentRead", "ScanIndexForward")
-_JSON: Final = (
+_OBJECTS: Final = (
     *("Key", "Item", "ExpressionAttributeNames", "ExpressionAttributeValues", "ExclusiveStartKey"),
-    *("RequestItems", "TransactItems", "Statements", "TransactStatements", "Parameters"),
-    *("KeyConditions", "QueryFilter", "ScanFilter", "Expected", "AttributeUpdates"),
+    *("RequestItems", "KeyConditions", "QueryFilter", "ScanFilter", "Expected", "AttributeUpdates"),
 )
-_LISTS: Final = ("AttributesToGet",)
-_NO_VALUE: Final = ("--no-paginate", "--no-cli-pager", "--no-sign-request", "--debug")
+_LISTS_OF_TEXTS: Final = ("AttributesToGet",)
+_LISTS_OF_OBJECTS: Final = ("TransactItems", "Statements", "TransactStatements", "Parameters")
+# These may stand anywhere, also before the operation.
+_NO_VALUE: Final = (
+    *("--no-paginate", "--no-cli-pager", "--no-sign-request", "--no-verify-ssl", "--debug"),
+)
 _ONE_VALUE: Final = (
-    *("--endpoint-url", "--region", "--output", "--profile", "--query", "--color"),
+    *("--endpoint-url", "--region", "--output", "--profile", "--query", "--color", "--ca-bundle"),
     *("--page-size", "--cli-read-timeout", "--cli-connect-timeout"),
 )
 _SHELL: Final = ("|", "||", "&&", ";", "&", ">", ">>", "<")
+_CONTINUED: Final = re.compile(r"\\\r?\n")  # a line that goes on in the next
 
 
 class AwsCommand(NamedTuple):
@@ -63,7 +69,7 @@ class AwsCommand(NamedTuple):
 
 def action_of(text: str) -> AwsCommand:
     """The action and the request of `aws dynamodb …`; raises `UsageError` that says what is wrong with it."""
-    words = _words(text)
+    words = _without_ignored(_words(text))
     if words[:2] != ["aws", "dynamodb"] or len(words) < 3:
         raise UsageError("a command begins with 'aws dynamodb' and an operation, such as query")
     action = ACTIONS.get(words[2])
@@ -71,40 +77,78 @@ def action_of(text: str) -> AwsCommand:
         raise UsageError(
             f"{words[2]!r} is no operation on items; the operations are: {', '.join(ACTIONS)}"
         )
+    whole: Mapping[str, Any] = {}
     request: dict[str, Any] = {}
-    rest = iter(words[3:])
-    for option in rest:
-        if option in _NO_VALUE:
-            continue
-        if option in _ONE_VALUE:
-            _next(rest, option)
-            continue
+    rest = words[:2:-1]
+    while rest:
+        option, value = _option(rest.pop())
         if option == "--cli-input-json":
-            request = {**_object(_next(rest, option), option), **request}
+            whole = _object(_value(option, value, rest), option)
             continue
-        name, value = _member(option, rest)
+        name, member = _member(option, value, rest)
         if name in request:
             raise UsageError(f"{option} is given twice")
-        request[name] = value
-    return AwsCommand(action, request)
+        request[name] = member
+    return AwsCommand(action, {**whole, **request})
 
 
 def _words(text: str) -> list[str]:
     """The words of a command line, as a shell divides it."""
     try:
-        return shlex.split(text.replace("\\\n", " "))
+        return shlex.split(_CONTINUED.sub(" ", text))
     except ValueError as error:
         raise UsageError(f"this is not a command line: {error}") from None
 
 
-def _next(rest: Iterator[str], option: str) -> str:
-    found = next(rest, None)
-    if found is None:
+def _without_ignored(words: list[str]) -> list[str]:
+    """The words without the options that change nothing in the request."""
+    kept = []
+    rest = words[::-1]
+    while rest:
+        word = rest.pop()
+        option, value = _option(word)
+        if option in _NO_VALUE:
+            _no_value(option, value)
+        elif option in _ONE_VALUE:
+            _value(option, value, rest)
+        else:
+            kept.append(word)
+    return kept
+
+
+def _option(word: str) -> tuple[str, str | None]:
+    """An option, and the value that is written with it: `--name=value`."""
+    if not word.startswith("--"):
+        return word, None
+    option, equals, value = word.partition("=")
+    return option, value if equals else None
+
+
+def _no_value(option: str, value: str | None) -> None:
+    if value is not None:
+        raise UsageError(
+            f"{option} takes no value; a switch is turned on by --name, and off by --no-name"
+        )
+
+
+def _value(option: str, value: str | None, rest: list[str]) -> str:
+    """The value of an option; `rest` has the words that follow, the next one last."""
+    if value is not None:
+        return value
+    if not rest:
         raise UsageError(f"{option} has no value")
-    return found
+    return rest.pop()
 
 
-def _member(option: str, rest: Iterator[str]) -> tuple[str, Any]:
+def _values(option: str, value: str | None, rest: list[str]) -> list[str]:
+    """The values of an option that takes several: all words up to the next option."""
+    values = [_value(option, value, rest)]
+    while value is None and rest and not rest[-1].startswith("--") and rest[-1] not in _SHELL:
+        values.append(rest.pop())
+    return values
+
+
+def _member(option: str, value: str | None, rest: list[str]) -> tuple[str, Any]:
     """The member of the request that an option sets, and its value."""
     if option in _SHELL:
         raise UsageError(f"a command is one call of aws, without {option!r}")
@@ -112,16 +156,18 @@ def _member(option: str, rest: Iterator[str]) -> tuple[str, Any]:
         raise UsageError(
             f"{option!r} is no option; quote a value that has spaces, in single quotes"
         )
-    name, equals, given = option[2:].partition("=")
-    if name.startswith("no-") and _pascal(name[3:]) in _SWITCHES:
-        return _pascal(name[3:]), False
-    member = _pascal(name)
+    name = option[2:]
+    is_on = not (name.startswith("no-") and _pascal(name[3:]) in _SWITCHES)
+    member = _pascal(name if is_on else name[3:])
     if member in _SWITCHES:
-        return member, True
+        _no_value(option, value)
+        return member, is_on
+    if member in _LISTS:
+        return member, _list(_values(option, value, rest), _LISTS[member], option)
     read = _READ.get(member)
     if read is None:
         raise UsageError(f"{option} is no option that is known here")
-    return member, read(given if equals else _next(rest, option), option)
+    return member, read(_value(option, value, rest), option)
 
 
 def _pascal(option: str) -> str:
@@ -156,13 +202,19 @@ def _object(text: str, option: str) -> Mapping[str, Any]:
     return found
 
 
-def _list(text: str, option: str) -> Any:
-    return _json(text, option) if text.lstrip().startswith("[") else [text]
+def _list(values: list[str], read: Callable[[str, str], Any], option: str) -> Any:
+    """A list: in JSON as one value, or each member as a value."""
+    if len(values) == 1 and values[0].lstrip().startswith("["):
+        return _json(values[0], option)
+    return [read(value, option) for value in values]
 
 
-_READ: Final = {
+_READ: Final[Mapping[str, Callable[[str, str], Any]]] = {
     **dict.fromkeys(_TEXTS, _text),
     **dict.fromkeys(_NUMBERS, _number),
-    **dict.fromkeys(_JSON, _json),
-    **dict.fromkeys(_LISTS, _list),
+    **dict.fromkeys(_OBJECTS, _object),
+}
+_LISTS: Final[Mapping[str, Callable[[str, str], Any]]] = {
+    **dict.fromkeys(_LISTS_OF_TEXTS, _text),
+    **dict.fromkeys(_LISTS_OF_OBJECTS, _object),
 }

@@ -1,10 +1,10 @@
-"""Chooses the columns of exported CSV and Parquet files; a last column takes what fits none.
+"""Chooses the columns of exported CSV and Parquet files, and what a cell may hold; NULLs go to a JSON column.
 
     S N B BOOL     nearly all values have this type: the column contains them unchanged
     JSON           values of several types, or sets, lists, maps and nulls, each as in `isotone scan --format jsonl`
     *              the last column: a JSON object of all attributes that have no column, or do not fit theirs
 
-Columns are chosen from a sample of the items; the last column keeps whatever differs from it.
+Columns are chosen from a sample of the items; the last column takes what fits none, and whatever differs from the sample.
 """
 
 from __future__ import annotations

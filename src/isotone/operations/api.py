@@ -1,6 +1,6 @@
-"""Dispatches requests to actions (`Api.send`), and commits small writes in groups (`send_many`).
+"""Dispatches requests to actions: one in JSON (`Api.send`), a group in one engine block (`send_many`), dicts (`execute`).
 
-`send` takes and returns JSON, `send_many` a group of requests in one transaction, `execute` plain dicts.
+A server's dispatcher collects a group, and the engine's block (`engine/blocks.py`) commits it.
 
 What only some requests need (the order of faults, permissions, exports and imports) is imported where it is used,
 because a server should answer soon after it was started.
@@ -29,7 +29,7 @@ from isotone.errors import (
     UnknownOperationException,
     ValidationException,
 )
-from isotone.operations.action import ACTIONS, GROUPED, Action
+from isotone.operations.action import ACTIONS, Action
 from isotone.operations.item_responses import JsonItems, encode_plain, encode_response
 from isotone.operations.long_requests import is_long, this_thread
 from isotone.operations.long_writes import EvaluateFirst, evaluating_first
@@ -80,11 +80,11 @@ class Api:
         """Counts the requests of `send` by their shape, if it is set."""
         engine.home.before_commit = replication.deliver
 
-    def send(self, operation: str, body: bytes, in_group: bool = False) -> bytes:
+    def send(self, operation: str, body: bytes, is_alone: bool = True) -> bytes:
         """Execute one request, JSON to JSON. Raises the service's error as an `ApiError`.
 
         After `set_raises_if_long(True)` in this thread, it raises `TakesLong` for a request that takes long. In the
-        transaction of a group, it raises `EvaluateFirst` for a write that must not take its time there.
+        transaction of a group, where it is not alone, it raises `EvaluateFirst` for a write that must not take its time there.
         """
         if operation not in ACTIONS:
             raise UnknownOperationException
@@ -96,7 +96,7 @@ class Api:
                 return encode_response(served.run(self.engine, action, request, body))
             return encode_response(action.run(self.engine, request))
         except EvaluateFirst as ended:
-            if in_group:
+            if not is_alone:
                 raise
             return evaluating_first(partial(self.send, operation, body), ended)
         except _IN_ORDER as error:
@@ -166,10 +166,8 @@ class Api:
             return engine.catalog.has_policies
 
     def is_grouped(self, operation: str, body: bytes) -> bool:
-        """Whether a request is a small write that should be committed together with others."""
-        if operation in _OF_STATEMENTS:
-            return _SELECT.search(body) is None
-        return operation in GROUPED
+        """Whether a request of an action in `GROUPED` is a write, which should be committed together with others."""
+        return operation not in _OF_STATEMENTS or _SELECT.search(body) is None
 
     def is_read(self, operation: str, body: bytes) -> bool:
         """Whether a request is known to change nothing. One that is not known at all does nothing either."""
@@ -226,16 +224,14 @@ class Api:
     def _answers_together(
         self, requests: Sequence[tuple[str, bytes]], is_alone: bool
     ) -> list[Answered]:
-        attempts = [
-            partial(self.send, operation, body, not is_alone) for operation, body in requests
-        ]
+        attempts = [partial(self.send, operation, body, is_alone) for operation, body in requests]
         with self.engine.store.reading_together(attempts):
             return [self._answer(operation, body, is_alone) for operation, body in requests]
 
     def _answer(self, operation: str, body: bytes, is_alone: bool) -> Answered:
         """The result of one request of a group. An unexpected error rolls back the whole group, unless it `is_alone`."""
         try:
-            return self.send(operation, body, not is_alone)
+            return self.send(operation, body, is_alone)
         except (ApiError, TakesLong) as error:
             return error
         except Exception as error:

@@ -95,6 +95,7 @@ def update_item(engine: Engine, request: UpdateItem) -> Answer:
     binding, update, matches = _compiled_update(request)
     with engine.writing:
         table = open_table(engine, request.table_name)
+        binding.check_keys(table, update)
         change = update_change(
             table,
             request.key,
@@ -104,7 +105,6 @@ def update_item(engine: Engine, request: UpdateItem) -> Answer:
             request.return_values_on_condition_check_failure,
             binding.nodes,
         )
-        binding.check_keys(table, update)
         if request.update_expression is not None:
             check_update_size(update, binding)
         return _execute_and_answer(engine, request, change, update, binding.values)

@@ -23,7 +23,7 @@ from isotone.errors import (
 from isotone.expressions import CompiledUpdate
 from isotone.operations.capacity import Charged
 from isotone.operations.item_validation import INVALID, check_updated, checked_key, requested_key
-from isotone.operations.long_writes import LARGE, evaluated_here, known_result, stored
+from isotone.operations.long_writes import LARGE, evaluated_here, known_result, state_before
 from isotone.operations.request_expressions import Matches, Values
 from isotone.values.attribute_validation import AttributeValue, Item
 from isotone.values.size import item_size, text_size, value_size
@@ -32,8 +32,8 @@ Sized = tuple[Item, int]
 Make = Callable[[Item | None, int], Sized | None]
 """From the old item (if any) and its size to the new item; None if there is nothing to write."""
 
-Stored = tuple[bytes | None, Item | None]
-"""The stored state before a write: the record, and the item if it was parsed."""
+StateBefore = tuple[bytes | None, Item | None]
+"""The state before a write: the record, and the item if it was parsed."""
 
 Outcome = tuple[bytes | None, Item | None]
 """The record before a write, and the item after it."""
@@ -57,17 +57,17 @@ class ItemChange(msgspec.Struct, frozen=True, gc=False):
     only_checks: bool = False
     nodes: int = 0
 
-    def read(self, engine: Engine) -> Stored:
+    def read(self, engine: Engine) -> StateBefore:
         """The stored state at the key. Reads one item, and parses it only if the change depends on it."""
         record = engine.store.get(self.table.tree, self.key)
         if self.matches is None and self.make is None:
             return record, None
         # Slicing avoids a call here.
         if record is not None and record[LARGE:]:
-            return stored(self, record)
+            return state_before(self, record)
         return record, None if record is None else item_of(record)
 
-    def new_item(self, old: Stored) -> Sized | None:
+    def new_item(self, old: StateBefore) -> Sized | None:
         """The item that replaces `old`; None if it is deleted.
 
         Raises `ConditionalCheckFailedException` if the condition is false. Needs neither the store nor the engine.
@@ -87,7 +87,9 @@ class ItemChange(msgspec.Struct, frozen=True, gc=False):
             raise ConditionalCheckFailedException("The conditional request failed", **members)
         return self.new if self.make is None else self.make(item, size_of(record))
 
-    def write(self, engine: Engine, old: Stored, new: Sized | None, meter: Charged | None) -> None:
+    def write(
+        self, engine: Engine, old: StateBefore, new: Sized | None, meter: Charged | None
+    ) -> None:
         """Store the result of `new_item`."""
         record, before = old
         if new is None:

@@ -19,7 +19,7 @@ from isotone.values.attribute_validation import Item
 
 if TYPE_CHECKING:
     from isotone.engine.engine import Engine
-    from isotone.operations.item_writes import ItemChange, Sized, Stored
+    from isotone.operations.item_writes import ItemChange, Sized, StateBefore
 
 T = TypeVar("T")
 
@@ -104,7 +104,7 @@ def evaluating_first(run: Callable[[], T], ended: EvaluateFirst) -> T:
         known.clear()  # the traceback of an error would keep it
 
 
-def stored(change: ItemChange, record: bytes) -> Stored:
+def state_before(change: ItemChange, record: bytes) -> StateBefore:
     """The state before a change of a large record. Raises `TakesLong` or `EvaluateFirst` if it is evaluated elsewhere."""
     size = len(record)
     if (size <= _PARSED and size * change.nodes <= _QUICK) or evaluated_here.insists:
@@ -120,9 +120,9 @@ def stored(change: ItemChange, record: bytes) -> Stored:
     raise EvaluateFirst([(change, record)])
 
 
-def read_all(engine: Engine, changes: Iterable[ItemChange | None]) -> list[Stored]:
+def read_all(engine: Engine, changes: Iterable[ItemChange | None]) -> list[StateBefore]:
     """The states before several changes of one request; None stays None."""
-    found: list[Stored] = []
+    found: list[StateBefore] = []
     missing: list[tuple[ItemChange, bytes]] = []
     for change in changes:
         try:

@@ -57,10 +57,10 @@ class ReplicaReads(Api):
         self._rests_until = 0.0
         self._reason = ""  # why it rests
 
-    def send(self, operation: str, body: bytes, in_group: bool = False) -> bytes:
+    def send(self, operation: str, body: bytes, is_alone: bool = True) -> bytes:
         """The same as `Api.send`."""
-        if in_group or not _is_eventual(operation, body, decode):
-            return super().send(operation, body, in_group)
+        if not is_alone or not _is_eventual(operation, body, decode):
+            return super().send(operation, body, is_alone)
         return self._answer_of(lambda api: api.send(operation, body))
 
     def execute(

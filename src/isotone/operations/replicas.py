@@ -21,11 +21,11 @@ from isotone.operations.request_members import ApiStructure
 from isotone.operations.table_requests import (
     CreateReplicationGroupMemberAction,
     ReplicaGlobalSecondaryIndex,
+    ReplicaSettings,
     UpdateReplicationGroupMemberAction,
     UpdateTable,
 )
 
-Member = CreateReplicationGroupMemberAction | UpdateReplicationGroupMemberAction
 Readable = TypeVar("Readable", TableSchema, IndexSchema)
 _LOCAL_REGION: Final = (
     "Cannot add, delete, or update the local region through ReplicaUpdates. "
@@ -108,7 +108,7 @@ def update(engine: Engine, schema: TableSchema, request: UpdateTable) -> TableSc
     changed = [each.update for each in updates if each.update is not None]
     deleted = deleted_regions(request)
     _check_regions(engine, schema, created, [*(each.region_name for each in changed), *deleted])
-    members: list[Member] = [*created, *changed]
+    members: list[ReplicaSettings] = [*created, *changed]
     _check_indexes(schema, members)
     group = _group_after(engine, schema, request, created, deleted)
     if created or deleted:
@@ -155,7 +155,7 @@ def _check_regions(
         )
 
 
-def _check_indexes(schema: TableSchema, members: list[Member]) -> None:
+def _check_indexes(schema: TableSchema, members: list[ReplicaSettings]) -> None:
     known = {index.name for index in schema.indexes if index.kind == "global"}
     for member in members:
         for index in member.global_secondary_indexes or ():
@@ -311,7 +311,7 @@ def leave_group(engine: Engine, schema: TableSchema) -> None:
 _INDEXES: Final = "GlobalSecondaryIndexes"
 
 
-def _overrides(member: Member) -> dict[str, Any]:
+def _overrides(member: ReplicaSettings) -> dict[str, Any]:
     given: dict[str, Any] = {
         "KMSMasterKeyId": member.kms_master_key_id,
         "ProvisionedThroughputOverride": _plain(member.provisioned_throughput_override),
@@ -334,7 +334,7 @@ def _merged(before: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _override(engine: Engine, name: str, member: Member) -> None:
+def _override(engine: Engine, name: str, member: ReplicaSettings) -> None:
     """Give a replica its own settings."""
     schema = engine.catalog.tables[name].schema
     settings = dict(schema.settings)
@@ -355,7 +355,7 @@ def _override(engine: Engine, name: str, member: Member) -> None:
         engine.catalog.save(_with_reads(schema, member))
 
 
-def _with_reads(of: Readable, given: Member | ReplicaGlobalSecondaryIndex) -> Readable:
+def _with_reads(of: Readable, given: ReplicaSettings | ReplicaGlobalSecondaryIndex) -> Readable:
     """A table or an index with the read capacity of one region."""
     settings, throughput = of.settings, of.throughput
     most = given.on_demand_throughput_override

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from isotone import limits
+from isotone.clock import milliseconds
 from isotone.engine import streams
 from isotone.engine.engine import Engine
 from isotone.engine.streams import Stream
@@ -141,7 +142,7 @@ def policy_document(engine: Engine, arn: str) -> str | None:
 
 def new_policy(engine: Engine, document: str, previous: Policy | None = None) -> Policy:
     """A policy with a new revision, which is the time in milliseconds."""
-    now = int(engine.clock.now() * 1000)
+    now = milliseconds(engine.clock)
     return Policy(document, str(now if previous is None else max(now, int(previous.revision) + 1)))
 
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
 from isotone import limits
 from isotone.engine.engine import Engine
 from isotone.engine.table_schema import (
-    BillingMode,
     IndexSchema,
     TableSchema,
     TableThroughput,
@@ -33,40 +32,22 @@ from isotone.operations.item_validation import INVALID
 from isotone.operations.table_requests import (
     GlobalSecondaryIndex,
     LocalSecondaryIndex,
-    OnDemandThroughput,
     ProvisionedThroughput,
-    SSESpecification,
-    VectorIndex,
 )
 from isotone.operations.tables import plain
 from isotone.operations.vector_indexes import ON_DEMAND_ONLY
+
+if TYPE_CHECKING:
+    from isotone.operations.backups import RestoreTableFromBackup
+    from isotone.operations.recovery import RestoreTableToPointInTime
+
+    Overrides: TypeAlias = RestoreTableFromBackup | RestoreTableToPointInTime
 
 _RESTORED_SETTINGS: Final[tuple[str, ...]] = (
     "SSESpecification",
     "TableClass",
     "OnDemandThroughput",
 )
-
-
-class Overrides(Protocol):
-    """The members that both requests share."""
-
-    @property
-    def target_table_name(self) -> str: ...
-    @property
-    def billing_mode_override(self) -> BillingMode | None: ...
-    @property
-    def global_secondary_index_override(self) -> list[GlobalSecondaryIndex] | None: ...
-    @property
-    def local_secondary_index_override(self) -> list[LocalSecondaryIndex] | None: ...
-    @property
-    def vector_index_override(self) -> list[VectorIndex] | None: ...
-    @property
-    def provisioned_throughput_override(self) -> ProvisionedThroughput | None: ...
-    @property
-    def on_demand_throughput_override(self) -> OnDemandThroughput | None: ...
-    @property
-    def sse_specification_override(self) -> SSESpecification | None: ...
 
 
 def _check_overrides(request: Overrides) -> None:

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Meta
 
 from isotone import limits
+from isotone.clock import milliseconds
 from isotone.engine import stream_lag, streams
 from isotone.engine.engine import Engine
 from isotone.engine.stream_records import (
@@ -224,7 +225,9 @@ def get_shard_iterator(engine: Engine, request: GetShardIterator) -> Answer:
         stream = stream_of_arn(engine, arn, NO_STREAM)
         shard = shard_of(engine, stream, request.shard_id)
         sequence = _start(engine, stream, shard, request)
-    return {"ShardIterator": _text_of(Iterator(arn, shard.number, sequence, _now(engine)))}
+    return {
+        "ShardIterator": _text_of(Iterator(arn, shard.number, sequence, milliseconds(engine.clock)))
+    }
 
 
 def shard_of(engine: Engine, stream: Stream, shard_id: str) -> StreamShard:
@@ -242,7 +245,7 @@ def shard_of(engine: Engine, stream: Stream, shard_id: str) -> StreamShard:
 def get_records(engine: Engine, request: GetRecords) -> Answer:
     """The records of a shard from a position on, and the position after them."""
     iterator = _iterator_in(request.shard_iterator)
-    if _now(engine) - iterator.made > limits.ITERATOR_LIFETIME * 1000:
+    if milliseconds(engine.clock) - iterator.made > limits.ITERATOR_LIFETIME * 1000:
         raise ExpiredIteratorException(
             "The shard iterator has expired and can no longer be used to retrieve stream records. "
             "A shard iterator expires 15 minutes after it is retrieved using the GetShardIterator action."
@@ -269,7 +272,7 @@ def get_records(engine: Engine, request: GetRecords) -> Answer:
         ]
     }
     if page.next is not None:
-        following = iterator._replace(sequence=page.next, made=_now(engine))
+        following = iterator._replace(sequence=page.next, made=milliseconds(engine.clock))
         answer["NextShardIterator"] = _text_of(following)
     return answer
 
@@ -344,10 +347,6 @@ class Iterator(NamedTuple):
     shard: int
     sequence: int
     made: int
-
-
-def _now(engine: Engine) -> int:
-    return int(engine.clock.now() * 1000)
 
 
 def sequence_text(sequence: int) -> str:
@@ -439,7 +438,7 @@ def _time_in(engine: Engine, request: GetShardIterator) -> int:
     """The time at which an iterator starts, in milliseconds."""
     assert request.timestamp is not None
     time = round(request.timestamp * 1000)
-    if time > _now(engine):
+    if time > milliseconds(engine.clock):
         raise ValidationException(f"{INVALID}Timestamp should not be in the future")
     return time
 

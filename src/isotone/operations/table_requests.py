@@ -256,30 +256,25 @@ class ReplicaGlobalSecondaryIndex(ApiStructure, frozen=True):
     on_demand_throughput_override: OnDemandThroughputOverride | None = None
 
 
-class CreateReplicationGroupMemberAction(ApiStructure, frozen=True):
+class ReplicaSettings(ApiStructure, frozen=True):
+    """A region, and what its replica has of its own."""
+
+    region_name: str
+    kms_master_key_id: str | None = None
+    provisioned_throughput_override: ProvisionedThroughputOverride | None = None
+    on_demand_throughput_override: OnDemandThroughputOverride | None = None
+    global_secondary_indexes: (
+        Annotated[list[ReplicaGlobalSecondaryIndex], Meta(min_length=1)] | None
+    ) = None
+    table_class_override: TableClass | None = None
+
+
+class CreateReplicationGroupMemberAction(ReplicaSettings, frozen=True):
     """Create a replica, with settings of its own."""
 
-    region_name: str
-    kms_master_key_id: str | None = None
-    provisioned_throughput_override: ProvisionedThroughputOverride | None = None
-    on_demand_throughput_override: OnDemandThroughputOverride | None = None
-    global_secondary_indexes: (
-        Annotated[list[ReplicaGlobalSecondaryIndex], Meta(min_length=1)] | None
-    ) = None
-    table_class_override: TableClass | None = None
 
-
-class UpdateReplicationGroupMemberAction(ApiStructure, frozen=True):
+class UpdateReplicationGroupMemberAction(ReplicaSettings, frozen=True):
     """Change the settings of a replica."""
-
-    region_name: str
-    kms_master_key_id: str | None = None
-    provisioned_throughput_override: ProvisionedThroughputOverride | None = None
-    on_demand_throughput_override: OnDemandThroughputOverride | None = None
-    global_secondary_indexes: (
-        Annotated[list[ReplicaGlobalSecondaryIndex], Meta(min_length=1)] | None
-    ) = None
-    table_class_override: TableClass | None = None
 
 
 class Disassociation(ApiStructure, frozen=True):

@@ -493,7 +493,7 @@ def _write(
     old = read_all(engine, changes)
     reasons: dict[int, Reason] = {}
     new: list[Sized | None] = _each(
-        [partial(change.new_item, stored) for change, stored in zip(changes, old, strict=True)],
+        [partial(change.new_item, before) for change, before in zip(changes, old, strict=True)],
         reasons,
     )
     if reasons:
@@ -503,12 +503,12 @@ def _write(
         raise ValidationException(
             f"Transaction payload size cannot exceed 4MB. Payload Size: {size}"
         )
-    for name, change, stored, sized in zip(names, changes, old, new, strict=True):
+    for name, change, before, sized in zip(names, changes, old, new, strict=True):
         meter = meters.get(name)
         if not change.only_checks:
-            change.write(engine, stored, sized, meter)
+            change.write(engine, before, sized, meter)
         elif meter is not None:
-            meter.write(size_of(stored[0]), 0)
+            meter.write(size_of(before[0]), 0)
     return changes
 
 

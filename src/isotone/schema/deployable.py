@@ -1,6 +1,6 @@
-"""`DeployableTable`: a table as it is to be deployed, the one value that every format is written from and read into.
+"""`DeployableTable`: a table to deploy; what is left out, and what is said about it (replicas, Kinesis).
 
-Its definition is a CreateTable request, with what other actions set: time to live, and point-in-time recovery.
+It is the one value that every format is written from and read into. Its definition is a CreateTable request, with what other actions set: time to live, and point-in-time recovery.
 `DEFINITION` has the shapes of all members; the shapes of a format refer to these.
 
     table, notes = deployable_of(read_definition(backend, "Orders"))

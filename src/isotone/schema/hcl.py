@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from math import isfinite
 from typing import Any, Final
 
 from isotone.errors import UsageError
@@ -83,7 +85,7 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _CALL: Final = re.compile(r"([a-z][a-z0-9]*)\((.*)\)", re.DOTALL)
 _STEP: Final = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*|\d+)|\[([^\[\]]+)\]")
 _TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
+_NUMBER: Final = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d{1,2})?")
 _PART: Final = re.compile(
     r"\\(?P<escape>u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)|(?P<literal>\$\$\{|%%\{)|(?P<directive>%\{)|(?P<begin>\$\{)",
     re.DOTALL,
@@ -128,13 +130,15 @@ class Expressions:
         self._depth = 0
         self._functions: dict[str, Callable[[list[Any]], Any]] = {
             "concat": lambda lists: [each for one in lists for each in one],
-            "join": lambda texts: str(texts[0]).join(map(str, texts[1])),
+            "join": lambda texts: str(texts[0]).join(
+                _as_text(each) for one in texts[1:] for each in one
+            ),
             "jsonencode": lambda values: json.dumps(values[0], ensure_ascii=False),
-            "lower": lambda texts: str(texts[0]).lower(),
+            "lower": lambda texts: _as_text(texts[0]).lower(),
             "merge": lambda maps: {name: each for one in maps for name, each in one.items()},
             "tostring": lambda values: _as_text(values[0]),
             "toset": lambda values: values[0],
-            "upper": lambda texts: str(texts[0]).upper(),
+            "upper": lambda texts: _as_text(texts[0]).upper(),
         }
 
     def resolve(self, value: DocumentValue) -> Any:
@@ -142,6 +146,8 @@ class Expressions:
         given = value.given
         if isinstance(given, dict):
             return {self._name(value, name): each for name, each in given.items()}
+        if isinstance(given, float) and isfinite(given):
+            return _number(repr(given))
         if not isinstance(given, str):
             return given
         self._depth += 1
@@ -156,8 +162,8 @@ class Expressions:
 
     def _name(self, value: DocumentValue, name: str) -> str:
         if name.startswith("${"):
-            return str(self.resolve(value.with_value(name)))
-        return str(self._template(value, name[1:-1])) if name.startswith('"') else name
+            return _as_text(self.resolve(value.with_value(name)))
+        return _as_text(self._template(value, name[1:-1])) if name.startswith('"') else name
 
     def _template(self, value: DocumentValue, text: str) -> Any:
         """The text of a quoted template; the value itself if it is a single reference."""
@@ -189,7 +195,7 @@ class Expressions:
         if text in _WORDS:
             return _WORDS[text]
         if _NUMBER.fullmatch(text):
-            return float(text) if "." in text else int(text)
+            return _number(text)
         if text.startswith("(") and _closing(text, 1) == len(text) - 1:
             return self._expression(value, text[1:-1])
         if _TEXT.fullmatch(text):
@@ -313,5 +319,18 @@ def _choice(text: str) -> tuple[str, str, str] | None:
     return None
 
 
+def _number(text: str) -> int | float:
+    """A number: there is one type of them, so 5.0 is 5."""
+    number = Decimal(text)
+    return int(number) if number == number.to_integral_value() else float(number)
+
+
 def _as_text(value: Any) -> str:
-    return _value(value) if isinstance(value, bool) else str(value)
+    """A value as a template has it: a number in the fewest digits, without an exponent. Raises `TypeError` for no value."""
+    if isinstance(value, bool):
+        return _value(value)
+    if isinstance(value, float):
+        return f"{Decimal(repr(value)):f}"
+    if isinstance(value, str | int):
+        return str(value)
+    raise TypeError("neither a text, nor a number or a truth value")

@@ -27,7 +27,7 @@ from typing import Final
 
 import msgspec
 
-from isotone.clock import Clock
+from isotone.clock import Clock, milliseconds
 from isotone.errors import (
     AccessDeniedException,
     ApiError,
@@ -200,11 +200,10 @@ class AuditLog:
 
     def _time(self) -> str:
         """The time with milliseconds; the text of each second is formatted once."""
-        milliseconds = int(self._clock.now() * 1000)
-        second = milliseconds // 1000
+        second, rest = divmod(milliseconds(self._clock), 1000)
         if second != self._second[0]:
             self._second = second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
-        return f"{self._second[1]}.{milliseconds % 1000:03}Z"
+        return f"{self._second[1]}.{rest:03}Z"
 
     def _add(self, line: bytes) -> None:
         if self._is_deleted():

@@ -19,8 +19,9 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Iterator
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, get_args
 
@@ -54,6 +55,7 @@ FORMAT: Final = 2
 SYNCHRONOUS: Final[dict[Durability, str]] = {"disk": "FULL", "process": "NORMAL", "none": "OFF"}
 PAGE_SIZE: Final = 8192
 _STATEMENTS: Final = 256
+_CREATING: Final = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE  # apsw's own flags
 MEMORY_MAP: Final = 2 << 30  # bytes of the file that are mapped into memory
 LOG_PAGES: Final = 1000  # pages of the log; a commit copies a longer one into the file
 _RETRY_PAUSE: Final = 0.005
@@ -155,21 +157,30 @@ def connect(
 def _connect(
     path: str, durability: Durability, busy_timeout: float, memory_map: int, waiting: Waiting
 ) -> apsw.Connection:
-    connection = None
-    try:
-        connection = apsw.Connection(path, statementcachesize=_STATEMENTS)
+    with _opening(path, partial(storage_error, path=path)) as connection:
         connection.set_busy_handler(waiting)
         _prepare(connection, path, busy_timeout)
         _configure(connection, durability, memory_map)
-    except apsw.Error as error:
-        number = connection.system_errno if connection else 0
-        raise storage_error(error, path, number=number) from error
-    else:
-        opened, connection = connection, None
-        return opened
-    finally:
+    return connection
+
+
+@contextmanager
+def _opening(
+    name: str, explain: Callable[..., Exception], flags: int = _CREATING
+) -> Iterator[apsw.Connection]:
+    """A connection that is closed if the block fails; `explain` makes our error of SQLite's."""
+    connection = None
+    try:
+        connection = apsw.Connection(name, flags=flags, statementcachesize=_STATEMENTS)
+        yield connection
+    except BaseException as error:
+        number = 0
         if connection is not None:
+            number = connection.system_errno
             connection.close(True)
+        if isinstance(error, apsw.Error):
+            raise explain(error, number=number) from error
+        raise
 
 
 def _begin_log(connection: apsw.Connection, path: str) -> None:
@@ -224,13 +235,19 @@ def _connect_read_only(path: str, memory_map: int) -> apsw.Connection:
     """
     journal = _beside(path, "-journal")  # of a backup whose update is running or was interrupted
     fixed = "" if _has_log_files(path) or journal.exists() else "&immutable=1"
-    connection = None
-    try:
-        connection = apsw.Connection(
-            f"{Path(path).absolute().as_uri()}?mode=ro{fixed}",
-            flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
-            statementcachesize=_STATEMENTS,
+
+    def explained(error: apsw.Error, number: int) -> Exception:
+        if not isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError):
+            return storage_error(error, path, number=number)
+        log = journal if journal.exists() else _beside(path, "-wal")
+        return StorageError(
+            f"{path} is read-only and has a log ({log}) that cannot be read there: copy both to a "
+            f"folder that can be written ({error})"
         )
+
+    name = f"{Path(path).absolute().as_uri()}?mode=ro{fixed}"
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    with _opening(name, explained, flags=flags) as connection:
         if verify(connection, path):
             raise StorageError(f"{path} is empty and read-only: there is nothing to read")
         if format_of(connection) < FORMAT:
@@ -240,20 +257,7 @@ def _connect_read_only(path: str, memory_map: int) -> apsw.Connection:
             )
         connection.execute(f"PRAGMA mmap_size={memory_map}").fetchall()
         connection.execute("PRAGMA cell_size_check=ON").fetchall()
-    except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
-        log = journal if journal.exists() else _beside(path, "-wal")
-        raise StorageError(
-            f"{path} is read-only and has a log ({log}) that cannot be read there: copy both to a "
-            f"folder that can be written ({error})"
-        ) from error
-    except apsw.Error as error:
-        raise storage_error(error, path) from error
-    else:
-        opened, connection = connection, None
-        return opened
-    finally:
-        if connection is not None:
-            connection.close(True)
+    return connection
 
 
 def _connect_for_reading(path: str, busy_timeout: float, memory_map: int) -> apsw.Connection | None:
@@ -265,30 +269,19 @@ def _connect_for_reading(path: str, busy_timeout: float, memory_map: int) -> aps
     check_exists(path)
     log = _beside(path, "-wal")
     mode = "ro" if log.exists() and log.stat().st_size else "rw"
-    connection = None
-    try:
-        connection = apsw.Connection(
-            f"{Path(path).absolute().as_uri()}?mode={mode}",
-            flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI,
-            statementcachesize=_STATEMENTS,
-        )
+    name = f"{Path(path).absolute().as_uri()}?mode={mode}"
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
+    with _opening(name, partial(storage_error, path=path), flags=flags) as connection:
         connection.set_busy_handler(Waiting(busy_timeout))
         connection.execute("PRAGMA query_only=ON").fetchall()
         if verify(connection, path):
             raise StorageCorrupt(f"{path} is an empty database, which Isotone did not make")
         if format_of(connection) < FORMAT:
+            connection.close(True)
             return None
         connection.execute(f"PRAGMA mmap_size={memory_map}").fetchall()
         connection.execute("PRAGMA cell_size_check=ON").fetchall()
-    except apsw.Error as error:
-        number = connection.system_errno if connection else 0
-        raise storage_error(error, path, number=number) from error
-    else:
-        opened, connection = connection, None
-        return opened
-    finally:
-        if connection is not None:
-            connection.close(True)
+    return connection
 
 
 def check_is_ours(path: str) -> None:

@@ -28,6 +28,7 @@ import apsw
 
 from isotone.errors import DamagedLog, StorageBusy, StorageCorrupt, StorageError, UsageError
 from isotone.file_lock import MARK
+from isotone.folder_sync import sync_folder
 from isotone.output_paths import OutputPath, check_output, check_outputs, is_write_protected
 from isotone.storage import log_check
 from isotone.storage.checksums import Sums
@@ -520,17 +521,6 @@ def _part_of(target: str, *, force: bool) -> Iterator[_PartFile]:
                 Path(part.path).unlink()
         part.close()
         part.forget()
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a new name durable, if the system can (fsync of the folder)."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 # Copy

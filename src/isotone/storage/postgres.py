@@ -1,4 +1,4 @@
-"""PostgreSQL storage (`PostgresStore`): one table per tree in a schema, for any number of processes on any machines.
+"""PostgreSQL storage: a table for each tree in a schema, for processes on any machines; when a lost session is replaced.
 
 Round trips decide the speed, so there is one for each lookup, and one for each chunk of a range. A transaction has one
 for its beginning and one for its end. Its writes stay in a `WriteBuffer` until then; what it reads is read through that.
@@ -10,8 +10,8 @@ A transaction therefore sees what is committed, and reads need no isolation beyo
 The row `isotone_state` has a revision, which each commit raises, and a second one, which rises when trees are created or
 dropped. Lookups and ranges read it as well. So commits of others cost no round trip, nor does a schema that was restored.
 
-A session that was lost outside of a block is replaced, and the statement repeated. Inside a block the block fails. If it
-is lost while a commit is under way, nobody knows whether that happened: the commit raises, and is never reported as done.
+A session lost outside of a block, or in the queue, is replaced, and the statement repeated; a block fails. If it is
+lost while a commit is under way, nobody knows whether that happened: the commit raises, and is never reported as done.
 
 A tree that is dropped disappears at once, but its table is deleted only when no snapshot is older than that.
 """
@@ -49,6 +49,7 @@ from isotone.storage.postgres_connection import (
     ServerStatement,
     StatementFailed,
     array,
+    asked,
     in_session,
     repeated,
 )
@@ -650,8 +651,8 @@ class PostgresStore:
 
     def _take_turn(self, wait: bool, synced: bool) -> Any:
         """Begin a transaction with the lock; returns the state, read when the lock was held."""
-        if self._is_queued:
-            return self._turn_of_queue(0.0 if not wait else self.busy_timeout)
+        if self._is_queued and (state := self._turn_of_queue(self.busy_timeout if wait else 0.0)):
+            return state
         statements = [_BEGIN, *([] if synced else [_UNSYNCED])]
         statements += self._waiting_lock() if wait else [self._sql.try_lock]
         try:
@@ -674,7 +675,7 @@ class PostgresStore:
         try:
             if not self._depth:
                 if not self._is_queued:
-                    self._writing.ask(_BEGIN, *self._waiting_lock(), self._sql.state)
+                    asked(self._writing, [_BEGIN, *self._waiting_lock(), self._sql.state])
                     self._is_queued = True
                 self._writing.await_reply(seconds)
                 return
@@ -683,18 +684,17 @@ class PostgresStore:
         time.sleep(seconds)
 
     def _turn_of_queue(self, seconds: float) -> Any:
-        """The state, if it is our turn in the queue."""
+        """The state, if it is our turn in the queue; None if the session in which we stood there was lost."""
+        self._is_queued = False
         try:
             results = self._writing.answered(seconds)
         except StatementFailed as failure:
-            self._is_queued = False
             raise self._not_locked(failure) from None
-        except BaseException:
-            self._is_queued = False
-            raise
+        except StorageError:  # nothing had begun: the caller does so in another session
+            return None
         if results is None:
+            self._is_queued = True
             raise self._busy()
-        self._is_queued = False
         return results[-1]
 
     def _not_locked(self, failure: StatementFailed) -> Exception:

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 from weakref import WeakSet
 
 from isotone.errors import StorageError, StorageFull, UsageError
@@ -58,6 +58,8 @@ _TUPLES: Final = pq.ExecStatus.TUPLES_OK  # results above it are failures
 _SYNC: Final = pq.ExecStatus.PIPELINE_SYNC
 _LOST_STATES: Final = ("08", "57P", "25006")  # the last: the server has become a replica
 _LOST_SEVERITIES: Final = (b"FATAL", b"PANIC")
+
+R = TypeVar("R")
 
 _length: Final = struct.Struct("!i").pack
 _array_head: Final = struct.Struct("!iiiii").pack
@@ -369,13 +371,22 @@ def in_session(
 
 def repeated(connection: Connection, statements: Sequence[ServerStatement]) -> list[Any]:
     """Results outside of a block: if the session turns out to be lost, in another one."""
+    return _sent(connection, connection.exchange, statements)
+
+
+def asked(connection: Connection, statements: Sequence[ServerStatement]) -> None:
+    """Ask outside of a block, without waiting: if the session turns out to be lost, in another one."""
+    _sent(connection, connection.ask, statements)
+
+
+def _sent(connection: Connection, send: Callable[..., R], statements: Sequence[Any]) -> R:
     was_open = connection.is_open
     try:
-        return connection.exchange(*statements)
+        return send(*statements)
     except StorageError:
         if not was_open or connection.is_open:
             raise
-        return connection.exchange(*statements)
+        return send(*statements)
 
 
 def _parameters(address: PostgresAddress) -> str:

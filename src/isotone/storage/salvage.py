@@ -1,4 +1,4 @@
-"""For `isotone repair`: parses b-tree pages of a damaged file without SQLite, and returns each row with a valid checksum.
+"""Reads each row with a valid checksum out of the b-tree pages of a damaged file, without SQLite; engine/repair uses them.
 
 SQLite follows pointers from page to page, and loses everything below a wrong one. Here each b-tree page that is not
 free is read on its own. The checksum of a row identifies its tree.

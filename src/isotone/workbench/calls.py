@@ -16,6 +16,7 @@ from typing import Any, Final
 from isotone.advisor import Explanation, explain
 from isotone.advisor.lint import LintReport, lint
 from isotone.advisor.statement_plan import place_of_fault, table_of_statement
+from isotone.backends.opening import region_of
 from isotone.errors import IsotoneError, UsageError
 from isotone.model import Store, connect
 from isotone.tables.threads import in_thread
@@ -33,7 +34,7 @@ from isotone.workbench.saved_queries import SavedQueries
 from isotone.workbench.server_pages import server_page
 from isotone.workbench.simulations import Simulations
 from isotone.workbench.snapshots import Snapshots
-from isotone.workbench.source import Call, Source
+from isotone.workbench.source import Call, Source, text_in
 from isotone.workbench.transfers import Transfers
 
 _ANSWER_WAIT: Final = 0.15  # seconds that an answer waits for the table's model
@@ -132,7 +133,7 @@ class WorkbenchCalls:
 
     async def table(self, given: Mapping[str, Any]) -> Answer:
         """One table; None if it does not exist."""
-        name = _text(given, "table")
+        name = text_in(given, "table")
         self._infer(name)
         found = await in_thread(tables.summary, self._source.backend, name)
         if found is None:  # another table may get its name
@@ -146,7 +147,7 @@ class WorkbenchCalls:
 
         With `"whole"`, they have all their attributes, and are also compared with their entities.
         """
-        action, request = _text(given, "action"), given.get("request") or {}
+        action, request = text_in(given, "action"), given.get("request") or {}
         if not isinstance(request, dict):
             raise UsageError(f"the request of {action} must be a JSON object")
         self._access.check(action, request)
@@ -173,7 +174,7 @@ class WorkbenchCalls:
 
     async def keys(self, given: Mapping[str, Any]) -> Answer:
         """The entities and key parts of items: `{"table", "keys", "items", "whole"}`."""
-        name, attributes, items = _text(given, "table"), given["keys"], given["items"]
+        name, attributes, items = text_in(given, "table"), given["keys"], given["items"]
         are_whole = given.get("whole") is True
         return await self._recognized(name, attributes, items, None, are_whole=are_whole) or {}
 
@@ -229,7 +230,7 @@ class WorkbenchCalls:
 
     async def model(self, given: Mapping[str, Any]) -> Answer:
         """The entities and access patterns of a table, loaded or inferred."""
-        name = _text(given, "table")
+        name = text_in(given, "table")
         if self._recognition.knows_little(name):  # items may have been added by others
             self._recognition.forget(name)
         found = await in_thread(self._recognition.model_of, name)
@@ -247,13 +248,13 @@ class WorkbenchCalls:
 
     async def pattern(self, given: Mapping[str, Any]) -> Answer:
         """The request of an access pattern with given parameters, and its program; `origin` is where the page is."""
-        name = _text(given, "table")
+        name = text_in(given, "table")
         found = await in_thread(self._recognition.model_of, name)
         if found is None:
             raise UsageError(f"nothing is known of the entities of table {name!r}")
         asked = patterns.PatternRequest(
-            entity=_text(given, "entity"),
-            pattern=_text(given, "pattern"),
+            entity=text_in(given, "entity"),
+            pattern=text_in(given, "pattern"),
             equal=given.get("equal") or {},
             component=given.get("component") or "",
             operator=given.get("operator") or "",
@@ -262,17 +263,22 @@ class WorkbenchCalls:
         )
         inferred = None if self._recognition.is_loaded(name) else self._recognition.inferred(name)
         source = None if inferred is None else inferred.source
-        return patterns.answer(found, asked, self._target(given), source)
+        return patterns.answer(found, asked, self._target(given), self._region(), source)
 
     async def code(self, given: Mapping[str, Any]) -> Answer:
         """A request as code: `{"action", "request"}`; `origin` is where the page is."""
         request = given.get("request") or {}
-        return {"snippets": code.snippets(_text(given, "action"), request, self._target(given))}
+        action, target = text_in(given, "action"), self._target(given)
+        return {"snippets": code.snippets(action, request, target, self._region())}
 
     def _target(self, given: Mapping[str, Any]) -> str:
         """What copied code connects to: the origin of the page, if it is the engine's, too."""
         target = self._source.target
         return str(given.get("origin") or target) if self._source.is_endpoint else target
+
+    def _region(self) -> str:
+        """The region whose tables the page shows."""
+        return region_of(self._source.backend) or code.DEFAULT_REGION
 
     async def explain(self, given: Mapping[str, Any]) -> Answer:
         """Explain a request or a statement: `{"action", "request"}` or `{"statement"}`.
@@ -283,7 +289,7 @@ class WorkbenchCalls:
         request = given.get("request") or {}
         if not isinstance(request, dict):
             raise UsageError("a request must be a JSON object")
-        subject = statement or (_text(given, "action"), request)
+        subject = statement or (text_in(given, "action"), request)
         work = in_thread(self._explained, subject, run=given.get("run") is True)
         return {"explanation": (await work).to_dict()}
 
@@ -308,11 +314,11 @@ class WorkbenchCalls:
 
     async def statement_fault(self, given: Mapping[str, Any]) -> Answer:
         """Where the fault of a statement is, by the engine's message: `{"statement", "message"}`."""
-        return {"place": place_of_fault(_text(given, "statement"), _text(given, "message"))}
+        return {"place": place_of_fault(text_in(given, "statement"), text_in(given, "message"))}
 
     async def lint(self, given: Mapping[str, Any]) -> Answer:
         """Lint a table: its items, and the keys of a loaded model."""
-        report = await in_thread(self._linted, _text(given, "table"))
+        report = await in_thread(self._linted, text_in(given, "table"))
         return report.to_dict()
 
     def _linted(self, name: str) -> LintReport:
@@ -342,8 +348,8 @@ class WorkbenchCalls:
         return await in_thread(
             structures.structure,
             self._source.backend,
-            _text(given, "kind"),
-            _text(given, "table"),
+            text_in(given, "kind"),
+            text_in(given, "table"),
             str(given.get("name") or ""),
             now,
             self._sample,
@@ -354,7 +360,7 @@ class WorkbenchCalls:
 
     async def server_page(self, given: Mapping[str, Any]) -> Answer:
         """A page of another server for its operators: `{"name": "metrics"}`, `"hotkeys"` or `"queries"`."""
-        name = _text(given, "name")
+        name = text_in(given, "name")
         if name not in ("metrics", "hotkeys", "queries"):
             raise UsageError(f"a server has no page {name!r}; ask for metrics, hotkeys or queries")
         return await in_thread(server_page, self._source.target, name)
@@ -363,10 +369,3 @@ class WorkbenchCalls:
         if self._store is None:
             self._store = connect(self._source.backend, check_keys=False)
         return self._store
-
-
-def _text(given: Mapping[str, Any], name: str) -> str:
-    value = given.get(name)
-    if not isinstance(value, str) or not value:
-        raise UsageError(f"a call needs {name!r}")
-    return value

@@ -7,7 +7,6 @@ shown as a program of the model, with all that it imports.
 from __future__ import annotations
 
 import json
-import pprint
 import re
 import shlex
 import sys
@@ -18,8 +17,12 @@ from decimal import Decimal
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qsl
 from uuid import UUID
 
+from isotone.authority import host_in
+from isotone.backends.amazon_hosts import AMAZON, is_on
+from isotone.backends.endpoint import local_region
 from isotone.backends.engines import without_engine
 from isotone.errors import UsageError
 
@@ -30,62 +33,131 @@ _WHOLE: Final = (
 )
 
 
-def snippets(action: str, request: Mapping[str, Any], target: str) -> list[dict[str, str]]:
-    """The request in each language, with the code that connects to the target."""
+_WIDTH: Final = 88  # characters of a line of Python, as formatters have it
+DEFAULT_REGION: Final = "us-east-1"
+"""The region of a server that was given none."""
+
+
+def snippets(
+    action: str, request: Mapping[str, Any], target: str, region: str = DEFAULT_REGION
+) -> list[dict[str, str]]:
+    """The request in each language, with the code that connects to a region of the target."""
     if not _ACTION.fullmatch(action):
         raise UsageError(f"{action!r} is not the name of an action")
-    texts = [("Isotone", "python", isotone_program(action, request, target))]
-    service = _service_of(target)
+    texts = [("Isotone", "python", isotone_program(action, request, target, region))]
+    service = _service_of(target, region)
     if service is not None:
         texts += [
             ("boto3", "python", _boto3(action, request, service)),
             ("JavaScript", "js", _javascript(action, request, service)),
             ("AWS CLI", "sh", _aws_cli(action, request, service)),
         ]
-    texts += [("isotone call", "sh", _command(action, request, target))]
+    texts += [("isotone call", "sh", _command(action, request, target, region))]
     return [{"name": name, "language": language, "text": text} for name, language, text in texts]
 
 
 class _Service(NamedTuple):
     """Where AWS's SDKs find the tables. A file is served first; Python has it without a server."""
 
+    region: str
     endpoint: str = ""  # none for Amazon's service
-    region: str = "us-east-1"
     file: str = ""
+    any_keys: bool = False  # for a server that does not check them
+    profile: str = ""
+    fips: bool = False
+    dualstack: bool = False
 
     def first(self, comment: str) -> str:
         """What has to be done before, as a comment."""
         return f"{comment} first: isotone serve {shlex.quote(self.file)}\n" if self.file else ""
 
 
-def _service_of(target: str) -> _Service | None:
+def _service_of(target: str, region: str) -> _Service | None:
     """The service at an address; None if no SDK can reach it."""
     address, _ = without_engine(target)
     scheme, separator, place = address.partition("://")
-    place = place.partition("?")[0].rstrip("/")
+    place, _, query = place.partition("?")
+    place = place.rstrip("/")
     if not separator:
-        return _Service("http://127.0.0.1:8000", file=target)
+        return _Service(region, "http://127.0.0.1:8000", file=target, any_keys=True)
     if scheme == "dynamodb":
-        return _Service(region=place)
+        parameters = dict(parse_qsl(query))
+        return _Service(
+            place or region,
+            profile=parameters.get("profile", ""),
+            fips=is_on("fips", parameters),
+            dualstack=is_on("dualstack", parameters),
+        )
     if scheme.startswith("alternator"):  # any node of the cluster answers
         first, _, rest = place.partition(",")
         port = "" if ":" in first or ":" not in rest else f":{rest.rpartition(':')[2]}"
-        return _Service(f"{'https' if scheme.endswith('+https') else 'http'}://{first}{port}")
-    return _Service(address) if scheme in ("http", "https") else None
+        protocol = "https" if scheme.endswith("+https") else "http"
+        return _Service(region, f"{protocol}://{first}{port}", any_keys=True)
+    if scheme not in ("http", "https"):
+        return None
+    amazon = AMAZON.search(host_in(place) or "")
+    return _Service(amazon[1] if amazon else region, address, any_keys=amazon is None)
 
 
-def _python(value: Any, indent: int) -> str:
-    text = pprint.pformat(value, width=88 - indent, sort_dicts=False, compact=False)
-    return text.replace("\n", "\n" + " " * indent)
+# Python
 
 
-def _arguments(request: Mapping[str, Any], indent: int = 4) -> str:
-    pad = " " * indent
-    lines = [
-        f"{pad}{name}={_python(value, indent + len(name) + 1)},\n"
-        for name, value in request.items()
-    ]
-    return "\n" + "".join(lines) if lines else ""
+def _python(value: Any, indent: int, before: int) -> str:
+    """A value as a formatter writes it, in lines that continue at `indent`; `before` it in its line are so many characters."""
+    flat = _flat(value)
+    if not isinstance(value, Mapping | list) or not value or before + len(flat) + 1 <= _WIDTH:
+        return flat
+    pad = " " * (indent + 4)
+    if isinstance(value, Mapping):
+        names = [(f"{pad}{_flat(name)}: ", inner) for name, inner in value.items()]
+        begin, end = "{", "}"
+    else:
+        names = [(pad, inner) for inner in value]
+        begin, end = "[", "]"
+    lines = [f"{name}{_python(inner, indent + 4, len(name))},\n" for name, inner in names]
+    return f"{begin}\n{''.join(lines)}{' ' * indent}{end}"
+
+
+def _flat(value: Any) -> str:
+    """A value in one line, with double quotes."""
+    if isinstance(value, Mapping):
+        members = (f"{_flat(name)}: {_flat(inner)}" for name, inner in value.items())
+        return f"{{{', '.join(members)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_flat, value))}]"
+    text = repr(value)
+    if isinstance(value, str | bytes) and text.endswith("'"):
+        prefix, _, inner = text[:-1].partition("'")
+        if inner.count('"') <= inner.count("'"):  # no more escapes than with single quotes
+            inner = inner.replace("\\'", "'").replace('"', '\\"')
+            return f'{prefix}"{inner}"'
+    return text
+
+
+def _call(begin: str, arguments: Sequence[str]) -> str:
+    """A call with its arguments: in one line if they fit."""
+    flat = f"{begin}({', '.join(arguments)})"
+    if len(flat) <= _WIDTH and "\n" not in flat:
+        return flat
+    lines = "".join(f"    {argument},\n" for argument in arguments)
+    return f"{begin}(\n{lines})"
+
+
+def _assigned(name: str, value: Any) -> str:
+    """The statement that gives a value a name."""
+    return f"{name} = {_python(value, 0, len(name) + 3)}\n"
+
+
+def connect_call(target: str, region: str) -> str:
+    """The call that connects to a region of a target."""
+    named = [f"region={_flat(region)}"] if _needs_region(target, region) else []
+    return _call("isotone.connect", [_flat(target), *named])
+
+
+def _needs_region(target: str, region: str) -> bool:
+    """Whether Isotone may ask a server in another region, by its default or by the environment, which has other tables."""
+    is_server = target.startswith(("http://", "https://"))
+    return is_server and {region, local_region()} != {DEFAULT_REGION}
 
 
 def _reads_all(action: str, request: Mapping[str, Any]) -> bool:
@@ -94,15 +166,17 @@ def _reads_all(action: str, request: Mapping[str, Any]) -> bool:
     return action in ("Query", "Scan") and not is_page and request.get("Select") != "COUNT"
 
 
-def isotone_program(action: str, request: Mapping[str, Any], target: str) -> str:
+def isotone_program(
+    action: str, request: Mapping[str, Any], target: str, region: str = DEFAULT_REGION
+) -> str:
     """A program that sends the request through Isotone."""
-    head = f"import isotone\n\nstore = isotone.connect({target!r})\n"
+    head = (
+        f"import isotone\n\nstore = {connect_call(target, region)}\n{_assigned('request', request)}"
+    )
     if not _reads_all(action, request):
-        sent = f'response = store.backend.execute("{action}", {_python(dict(request), 4)})\n'
-        return f"{head}{sent}print(response)\n"
+        return f'{head}response = store.backend.execute("{action}", request)\nprint(response)\n'
     return (
-        f"{head}request = {_python(dict(request), 4)}\n"
-        "while True:\n"
+        f"{head}while True:\n"
         f'    response = store.backend.execute("{action}", request)\n'
         '    for item in response["Items"]:\n'
         "        print(item)\n"
@@ -114,24 +188,50 @@ def isotone_program(action: str, request: Mapping[str, Any], target: str) -> str
 
 def _boto3(action: str, request: Mapping[str, Any], service: _Service) -> str:
     method = _CAPITAL.sub("_", action).lower()
-    where = f', region_name="{service.region}"' if service.region else ""
-    if service.endpoint:
-        where = (
-            f", endpoint_url={service.endpoint!r}{where},\n"
-            '                      aws_access_key_id="any", aws_secret_access_key="any"'
-        )
-    head = f'import boto3\n\nclient = boto3.client("dynamodb"{where})\n'
-    if service.file:
-        head = f"import isotone\n\nclient = isotone.open({service.file!r}).client()  # as boto3's client\n"
-    arguments = _arguments(_native(request))
+    arguments = [
+        f"{name}={_python(value, 4, len(name) + 5)}" for name, value in _native(request).items()
+    ]
     if not _reads_all(action, request):
-        return f"{head}response = client.{method}({arguments})\nprint(response)\n"
+        sent = _call(f"response = client.{method}", arguments)
+        return f"{_boto3_client(service)}{sent}\nprint(response)\n"
+    pages = _call(f'pages = client.get_paginator("{method}").paginate', arguments)
     return (
-        f'{head}pages = client.get_paginator("{method}").paginate({arguments})\n'
+        f"{_boto3_client(service)}{pages}\n"
         "for page in pages:\n"
         '    for item in page["Items"]:\n'
         "        print(item)\n"
     )
+
+
+def _boto3_client(service: _Service) -> str:
+    """The statements that make a client."""
+    if service.file:
+        opened = f"client = isotone.open({_flat(service.file)}).client()"
+        return f"import isotone\n\n{opened}  # as boto3's client\n"
+    arguments = ['"dynamodb"']
+    if service.endpoint:
+        arguments += [f"endpoint_url={_flat(service.endpoint)}"]
+    if service.region:
+        arguments += [f"region_name={_flat(service.region)}"]
+    if service.any_keys:
+        arguments += ['aws_access_key_id="any"', 'aws_secret_access_key="any"']
+    hosts = [
+        f"{option}=True"
+        for option, is_wanted in (
+            ("use_fips_endpoint", service.fips),
+            ("use_dualstack_endpoint", service.dualstack),
+        )
+        if is_wanted
+    ]
+    head = "import boto3\n"
+    if hosts:
+        head += "from botocore.config import Config\n"
+        arguments += [f"config=Config({', '.join(hosts)})"]
+    made = "boto3.client"
+    if service.profile:
+        made = "session.client"
+        head += f"\nsession = boto3.Session(profile_name={_flat(service.profile)})"
+    return f"{head}\n{_call(f'client = {made}', arguments)}\n"
 
 
 def _native(value: Any) -> Any:
@@ -150,12 +250,8 @@ def _native(value: Any) -> Any:
 
 
 def _javascript(action: str, request: Mapping[str, Any], service: _Service) -> str:
-    where = f" region: {json.dumps(service.region)} " if service.region else ""
-    if service.endpoint:
-        where = (
-            f"\n  endpoint: {json.dumps(service.endpoint)},\n  region: {json.dumps(service.region)},\n"
-            '  credentials: { accessKeyId: "any", secretAccessKey: "any" },\n'
-        )
+    options = _js_options(service)
+    where = "".join(f"\n  {option}" for option in options) + "\n" * bool(options)
     reads_all = _reads_all(action, request)
     imported = f"paginate{action}" if reads_all else f"{action}Command"
     head = service.first("//") + (
@@ -172,6 +268,22 @@ def _javascript(action: str, request: Mapping[str, Any], service: _Service) -> s
         f"  for (const item of page.Items) console.dir(item, {_WHOLE});\n"
         "}\n"
     )
+
+
+def _js_options(service: _Service) -> list[str]:
+    """The options of the client, a line for each."""
+    options = [
+        f"{name}: {json.dumps(value)},"
+        for name, value in (("endpoint", service.endpoint), ("region", service.region))
+        if value
+    ]
+    if service.any_keys:
+        options.append('credentials: { accessKeyId: "any", secretAccessKey: "any" },')
+    if service.profile:
+        options.append(f"profile: {json.dumps(service.profile)}, // since version 3.714 of the SDK")
+    options += ["useFipsEndpoint: true,"] if service.fips else []
+    options += ["useDualstackEndpoint: true,"] if service.dualstack else []
+    return options
 
 
 def _js_name(name: str) -> str:
@@ -205,26 +317,30 @@ def _aws_cli(action: str, request: Mapping[str, Any], service: _Service) -> str:
     Binary values are in Base64, as version 2 of the CLI reads them.
     """
     command = _CAPITAL.sub("-", action).lower()
-    keys = ""
     where = f" --region {shlex.quote(service.region)}" if service.region else ""
     if service.endpoint:
-        keys = "AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any "
         where = f" --endpoint-url {shlex.quote(service.endpoint)}{where}"
+    if service.profile:
+        where += f" --profile {shlex.quote(service.profile)}"
+    variables = "AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any " if service.any_keys else ""
+    variables += "AWS_USE_FIPS_ENDPOINT=true " if service.fips else ""
+    variables += "AWS_USE_DUALSTACK_ENDPOINT=true " if service.dualstack else ""
     text = shlex.quote(json.dumps(request, ensure_ascii=False))
     pages = "" if _reads_all(action, request) else " --no-paginate"
-    return f"{service.first('#')}{keys}aws dynamodb {command}{where}{pages} \\\n  --cli-input-json {text}\n"
+    return f"{service.first('#')}{variables}aws dynamodb {command}{where}{pages} \\\n  --cli-input-json {text}\n"
 
 
-def _command(action: str, request: Mapping[str, Any], target: str) -> str:
+def _command(action: str, request: Mapping[str, Any], target: str, region: str) -> str:
     text = shlex.quote(json.dumps(request, ensure_ascii=False))
     pages = " --all" if _reads_all(action, request) else ""
-    return f"isotone call {shlex.quote(target)} {action} {text}{pages}\n"
+    where = f"AWS_REGION={shlex.quote(region)} " if _needs_region(target, region) else ""
+    return f"{where}isotone call {shlex.quote(target)} {action} {text}{pages}\n"
 
 
 # Access patterns of a model
 
 
-_WIDEST: Final = 64  # characters of a query that stands in one line
+_WIDEST: Final = 56  # characters of a query that stands in the line of the loop
 _IDS: Final = "isotone.codec.ids"
 
 
@@ -252,11 +368,11 @@ class PatternCode:
             f"{name}.{operator}({shown})" if call else f"{name} {operator} {shown}"
         )
 
-    def program(self, pattern: str, target: str, *, descending: bool) -> str:
+    def program(self, pattern: str, target: str, region: str, *, descending: bool) -> str:
         """The program that prints what the pattern finds."""
         start, end = f"{self._entity}.{pattern}.where(", ").descending()" if descending else ")"
         query = f"{start}{', '.join(self._conditions)}{end}"
-        lines = [f"with isotone.connect({target!r}) as store:"]
+        lines = [f"with {connect_call(target, region)} as store:"]
         if len(query) > _WIDEST:
             each = [f"        {condition}," for condition in self._conditions]
             lines += [f"    query = {start}", *each, f"    {end}"]
@@ -281,7 +397,7 @@ class PatternCode:
         for name in others:
             if name not in plain:  # a file such as 10_shop.py
                 head.insert(0, "import importlib")
-                head.append(f"\n_module = importlib.import_module({name!r})")
+                head.append(f"\n_module = importlib.import_module({_flat(name)})")
                 head += [f"{each} = _module.{each}" for each in sorted(self._imports[name])]
         return "\n".join(head) + "\n"
 
@@ -304,15 +420,15 @@ class PatternCode:
             moment = repr(value.astimezone(UTC).replace(tzinfo=None, fold=0))
             return f"{moment.removeprefix('datetime.')[:-1]}, tzinfo=UTC)"
         if type(value).__module__ == _IDS:
-            return f"isotone.{type(value).__name__}({str(value)!r})"
+            return f"isotone.{type(value).__name__}({_flat(str(value))})"
         if isinstance(value, Decimal | UUID):
-            return f"{self._import(type(value))}({str(value)!r})"
+            return f"{self._import(type(value))}({_flat(str(value))})"
         if isinstance(value, date | time):
             self._import(type(value))
             return repr(value).removeprefix("datetime.")
         if isinstance(value, timedelta):
             return f"{self._import(timedelta)}(seconds={value.total_seconds()!r})"
-        return repr(value)
+        return _flat(value)
 
 
 def _module_of(kind: type) -> str:

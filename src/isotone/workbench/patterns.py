@@ -91,8 +91,10 @@ class PatternRequest(NamedTuple):
     descending: bool = False
 
 
-def answer(table: Table, asked: PatternRequest, target: str, source: str | None) -> dict[str, Any]:
-    """The Query that a pattern sends, and a program that reads it from `target`. Raises the model's `UsageError`.
+def answer(
+    table: Table, asked: PatternRequest, target: str, region: str, source: str | None
+) -> dict[str, Any]:
+    """The Query that a pattern sends, and a program that reads it from a region of `target`. Raises the model's `UsageError`.
 
     `source` is that of an inferred model, which no program can import.
     """
@@ -115,9 +117,9 @@ def answer(table: Table, asked: PatternRequest, target: str, source: str | None)
         query = query.descending()
     request = query.request()
     if code.is_importable:
-        program = code.program(asked.pattern, target, descending=asked.descending)
+        program = code.program(asked.pattern, target, region, descending=asked.descending)
     else:
-        program = isotone_program("Query", request, target)
+        program = isotone_program("Query", request, target, region)
     return {"request": request, "code": program}
 
 

@@ -47,7 +47,7 @@ from isotone.workbench.snapshot_taking import (
     open_file,
     take,
 )
-from isotone.workbench.source import Call, Source
+from isotone.workbench.source import Call, Source, text_in
 
 _KEPT: Final = 4  # comparisons that are kept with their files
 _MOST_ROWS: Final = 200
@@ -204,7 +204,7 @@ class Snapshots:
 
     async def delete(self, given: Mapping[str, Any]) -> Answer:
         """Delete a snapshot: `{"id"}`. Comparisons with it end."""
-        identity = _text(given, "id")
+        identity = text_in(given, "id")
         known = (*self._compared.values(), *self._undoable)
         uses = [each for each in known if identity in (each.before, each.after)]
         if any(each.put_back is not None and each.put_back.is_running for each in uses):
@@ -283,7 +283,7 @@ class Snapshots:
 
         `start` begins the comparison, `again` repeats it. Without them, returns the status of an existing one.
         """
-        names = (_text(given, "from"), _text(given, "to"), _text(given, "table"))
+        names = (text_in(given, "from"), text_in(given, "to"), text_in(given, "table"))
         found = self._compared.get(names)
         is_wanted = given.get("start") is True and (found is None or found.state in _OVER)
         if given.get("again") is True and (found is None or not found.is_busy):
@@ -331,7 +331,7 @@ class Snapshots:
         """The next difference whose key contains a text, among 100,000 keys: `{"id", "list", "text", "at"}`."""
         compared = self._ready(given)
         name, at = _list(given), _number(given, "at")
-        text = _text(given, "text").lower()
+        text = text_in(given, "text").lower()
 
         def read(result: SnapshotComparison) -> Answer:
             found = result.find(name, text, at, _SEARCHED)
@@ -648,13 +648,6 @@ def _short(value: AttributeValue | None) -> list[str] | None:
     return [code, text if len(text) <= _TEXT else f"{text[:_TEXT]}…"]
 
 
-def _text(given: Mapping[str, Any], name: str) -> str:
-    value = given.get(name)
-    if not isinstance(value, str) or not value:
-        raise UsageError(f"a call needs {name!r}")
-    return value
-
-
 def _are_names(tables: Any) -> bool:
     return (
         isinstance(tables, list) and bool(tables) and all(isinstance(each, str) for each in tables)
@@ -666,7 +659,7 @@ def _are_numbers(numbers: Any) -> bool:
 
 
 def _list(given: Mapping[str, Any]) -> str:
-    name = _text(given, "list")
+    name = text_in(given, "list")
     if name not in (ALL, *KINDS) and not name.startswith("="):
         raise UsageError(
             f"{name!r} is not a list of differences; use all, {', '.join(KINDS)} or =NAME"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isotone.backends.interface import Backend
+from isotone.errors import UsageError
 
 if TYPE_CHECKING:
     from isotone.advisor.simulation import Workload
@@ -16,6 +17,14 @@ if TYPE_CHECKING:
 
 Call = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 """A call of the page: JSON objects in and out."""
+
+
+def text_in(given: Mapping[str, Any], name: str) -> str:
+    """The text that a call is given under a name; raises `UsageError` if there is none."""
+    value = given.get(name)
+    if not isinstance(value, str) or not value:
+        raise UsageError(f"a call needs {name!r}")
+    return value
 
 
 class Source(NamedTuple):

@@ -1,10 +1,11 @@
-/** An item in a form: each attribute with its type. Keys of an item that exists stay as they are. */
+/** An item in a form, or as DynamoDB JSON: each attribute with its type. Keys of an item that exists stay as they are. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { AttributeValue, CallError, Item, TableInfo } from "../api";
 import { takeOver } from "../focus";
 import { keyName } from "../shortcuts";
+import { isObject, wrongForm } from "../values";
 import type { Aim } from "./inspector";
 import { guardPage } from "./left_forms";
 import { NameFaults, NameInput, useNameFaults } from "./name_input";
@@ -173,8 +174,11 @@ function wrongRows(rows: [string, AttributeValue][]): string | null {
 function parsed(text: string): { item: Item | null; wrong: string | null } {
   try {
     const found = JSON.parse(text) as Item;
-    const isItem = typeof found === "object" && found !== null && Object.values(found).every((each) => typeof each === "object" && each !== null && Object.keys(each).length === 1);
-    if (!isItem) return { item: null, wrong: 'write each attribute with its type, as {"S": "text"}' };
+    if (!isObject(found)) return { item: null, wrong: 'write each attribute with its type, as {"name": {"S": "text"}}' };
+    for (const [name, value] of Object.entries(found)) {
+      const fault = wrongForm(value);
+      if (fault) return { item: null, wrong: `${name}: ${fault}` };
+    }
     const wrong = wrongRows(Object.entries(found));
     return { item: wrong ? null : found, wrong };
   } catch (error) {

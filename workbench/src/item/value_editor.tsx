@@ -1,4 +1,4 @@
-/** Edits one raw value of any type. Numbers stay texts, sets have one element a line, documents are edited in place. */
+/** Edits one raw value of any type in a form: numbers stay texts, sets have an element a line, documents open in place. */
 
 import { useRef } from "preact/hooks";
 

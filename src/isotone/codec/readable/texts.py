@@ -1,4 +1,4 @@
-"""Text and bytes inside a key: folded case, prefixes, and escapes so that they cannot contain a separator.
+"""Text and bytes inside a key: folded case (`field(case=…)`), prefixes, and escapes, so that none contains a separator.
 
 The separator `#` must sort below every character of a text, or `a!` would come before `a`. So the
 characters up to `$` are written as `$` and a symbol; the symbols sort like these characters. All other

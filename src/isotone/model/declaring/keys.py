@@ -1,6 +1,6 @@
-"""Keys: `Key("CUSTOMER", id).sort("ORDER", desc(number))`, how each value is written in a key, which need a `max`.
+"""Keys: `Key("CUSTOMER", id)`; which codec of codec/readable writes each value of a key, and which need a `max`.
 
-A key is declared from literals and fields. When its entity is defined it is bound to the table as *slots*,
+A key is declared from literals and fields: `Key("CUSTOMER", id).sort("ORDER", desc(number))`. When its entity is defined it is bound to the table as *slots*,
 one for each key attribute. A string slot joins its parts with `#`, each in a form that sorts like its
 value; a native slot contains one field unchanged. A field's type and declaration determine its codec; a field
 that could not sort correctly is refused. Keys of existing tables may have another

@@ -1,6 +1,6 @@
-"""The base classes of faults: functions between a request and its response, and the calls that they apply to.
+"""The base classes of faults, and `When`: which calls a fault strikes (operation, table, at, rate, times).
 
-An `InterceptedCall` is one request. A `Rule` answers it, usually by `proceed(call)`, which passes it to the next rule
+A fault is a function between a request and its response. An `InterceptedCall` is one request. A `Rule` answers it, usually by `proceed(call)`, which passes it to the next rule
 and finally to the database. `call.directly` sends a request straight to the database, so that other rules do not count
 it.
 """
