@@ -227,6 +227,15 @@ def state_without_log(path: str) -> tuple[int, ...] | None:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
+def identity_of(path: str) -> tuple[int, int] | None:
+    """What stays the same as long as the same file is at a path; None if there is no file."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - in transactions, where a Path costs more
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def _connect_read_only(path: str, memory_map: int) -> apsw.Connection:
     """A read-only connection. It reads a log next to the file, if the log's index (-shm) can be read.
 

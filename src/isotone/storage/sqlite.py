@@ -46,6 +46,7 @@ from isotone.storage.file import (
     Durability,
     Waiting,
     connect,
+    identity_of,
     mark_log,
     state_without_log,
     storage_error,
@@ -167,7 +168,7 @@ class SQLiteStore:
         self.needs_snapshots: bool = self._as_opened is not None
         self._execute: Any = self._connection.cursor().execute
         self._place = os.path.abspath(self.path)  # noqa: PTH100 - as it is, without following links
-        self._identity = _identity_of(self._place)
+        self._identity = identity_of(self._place)
         self._next_look = 0.0
         self._statements = StatementsByTree()
         self._depth = 0
@@ -202,7 +203,7 @@ class SQLiteStore:
 
         None for a database in memory, and if the file is no longer at its path. Costs 0.3 ms, and 10 µs for each tree.
         """
-        if self.path == MEMORY or _identity_of(self._place) != self._identity:
+        if self.path == MEMORY or identity_of(self._place) != self._identity:
             return None
         found = SQLiteStore(
             self._place,
@@ -585,7 +586,7 @@ class SQLiteStore:
         state = state_without_log(self.path)
         if state == self._as_opened:
             return
-        if _identity_of(self._place) is None:
+        if identity_of(self._place) is None:
             raise StorageError(f"{self.path} was deleted while it was open: close it")
         before = self._connection
         self._connection = connect(
@@ -601,7 +602,7 @@ class SQLiteStore:
         now = time.monotonic()
         if now < self._next_look or self.path == MEMORY:
             return
-        if _identity_of(self._place) != self._identity:
+        if identity_of(self._place) != self._identity:
             raise StorageError(
                 f"{self.path} was replaced or deleted while it was open, so nothing is written to it: close it, "
                 "and open it again"
@@ -673,20 +674,8 @@ class SQLiteStore:
         """
         if not isinstance(self._connection, _UnusableConnection):
             leak(self._connection)
-            self._replace_connection(
-                _UnusableConnection(
-                    f"{self.path} was opened before fork(); open it again in the child"
-                )
-            )
-
-
-def _identity_of(path: str) -> tuple[int, int] | None:
-    """What stays the same as long as the same file is at a path; None if there is no file."""
-    try:
-        found = os.stat(path)  # noqa: PTH116 - in transactions, where a Path costs more
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+            reason = f"{self.path} was opened before fork(); open it again in the child"
+            self._replace_connection(_UnusableConnection(reason))
 
 
 class _SQLiteTransaction:
