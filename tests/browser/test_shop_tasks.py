@@ -14,13 +14,11 @@ from tests.browser.sales_model import Line, Order, sales
 
 import isotone
 from isotone import Attr, Entity, Key, Store, Table, field
-from isotone.server import running_server
-from isotone.workbench import Workbench as Pages
 
 pytestmark = needs_chromium
 pytest.importorskip("playwright")
 
-from tests.browser.workbench_page import Workbench  # noqa: E402
+from tests.browser.workbench_page import Workbench, windows  # noqa: E402
 
 START = datetime(2026, 3, 1, 8, tzinfo=UTC)
 
@@ -49,23 +47,15 @@ def store() -> Iterator[Store]:
 
 @pytest.fixture
 def window(chrome: Any, store: Store) -> Iterator[Any]:
-    """Opens the items of a table in a window; when the test is over, nothing may have gone wrong in any."""
-    pages = Pages(store.backend, target=":memory:", tables=[sales, notes])
-    opened: list[tuple[Any, Workbench]] = []
+    """Opens the items of the sales in a window, and waits for them."""
+    with windows(chrome, store, [sales, notes], "#/t/sales/items") as open_view:
 
-    def open_items(width: int = 1440, **more: Any) -> Workbench:
-        context = chrome.new_context(viewport={"width": width, "height": 900}, **more)
-        bench = Workbench(context.new_page(), url)
-        opened.append((context, bench))
-        bench.open("#/t/sales/items")
-        bench.wait_for_items()
-        return bench
+        def open_items(width: int = 1440, **more: Any) -> Workbench:
+            bench = open_view(width=width, **more)
+            bench.wait_for_items()
+            return bench
 
-    with isotone.open() as nothing, running_server(nothing, pages=pages) as url:
         yield open_items
-        for context, bench in opened:
-            bench.check()
-            context.close()
 
 
 def press(bench: Workbench, name: str) -> None:
