@@ -294,7 +294,7 @@ def test_an_order_is_added_with_its_lines(window, store):
         added.get_by_label("quantity", exact=True).fill("1")
         press(bench, "Create")
         page.locator(".inspector .attribute").get_by_text(product, exact=True).wait_for()
-    page.get_by_role("link", name="Show it").click()
+    page.get_by_role("link", name="Show the collection").click()
     bench.until("document.querySelectorAll('.row.item').length === 3")
     lines = store.all(Line.primary.where(Line.number == 900))
     assert [each.product for each in lines] == ["cup", "pot"]
