@@ -242,16 +242,16 @@ def test_what_stays_below_a_loan_is_said_before_it_goes(window):
     confirmation = page.get_by_role("alertdialog", name="Delete the item")
     show(bench, FIRST)
     press(bench, "Delete")
-    confirmation.get_by_text("2 items below it stay as they are.").wait_for()
+    confirmation.get_by_text("2 items that belong to it stay as they are.").wait_for()
     press(bench, "Keep")
     editing = edit(bench)
     assert editing.get_by_role("note").count() == 0
     editing.get_by_label("borrowed", exact=True).fill("2026-08-01T09:00:00")
-    editing.get_by_text("2 items below it stay where they are.").wait_for()
+    editing.get_by_text("2 items that belong to it stay where they are.").wait_for()
     press(bench, "Cancel")
     show(bench, "MEMBER")
     press(bench, "Delete")
-    confirmation.get_by_text("8 items below it stay as they are.").wait_for()
+    confirmation.get_by_text("8 items that belong to it stay as they are.").wait_for()
     press(bench, "Keep")
     show(bench, f"{FIRST}#RESERVATION#01")
     press(bench, "Delete")
@@ -447,7 +447,7 @@ def test_every_screen_of_the_tasks_is_accessible(window, width, scheme):
     page = bench.page
     show(bench, FIRST)
     press(bench, "Delete")
-    page.get_by_text("2 items below it stay as they are.").wait_for()
+    page.get_by_text("2 items that belong to it stay as they are.").wait_for()
     assert bench.serious_faults() == []
     press(bench, "Keep")
     press(bench, "Edit")
