@@ -416,3 +416,25 @@ def test_a_form_says_when_the_server_answers_again(window: Any, store: Store) ->
     press(bench, "Save")
     said(bench, "Saved")
     assert fee(store) == 25
+
+
+def test_shift_selects_what_is_put_back_from_one_difference_to_another(
+    window: Any, store: Store
+) -> None:
+    bench = window()
+    bench.open("#/t/clinic/snapshots")
+    bench.page.get_by_role("button", name="Take a snapshot", disabled=False).click()
+    bench.page.locator(".snapshot a").first.wait_for()
+    for visit in store.all(Visit.primary.where(Visit.chip == CHIP)):
+        store.update(visit, Visit.fee.set(Decimal(99)))
+    bench.page.locator(".snapshot a").first.click()
+    differences = bench.page.locator(".difference")
+    differences.nth(9).wait_for()
+    differences.nth(1).click()
+    differences.nth(4).click(modifiers=["Shift"])
+    bench.until("document.querySelectorAll('.difference.checked').length === 4")
+    assert bench.page.evaluate("getSelection().isCollapsed")
+    press(bench, "Put back 4 items")
+    bench.until("document.querySelectorAll('.difference.done').length === 4")
+    fees = [each.fee for each in store.all(Visit.primary.where(Visit.chip == CHIP))]
+    assert sorted(fees) == [20] * 4 + [99] * 6
