@@ -147,6 +147,7 @@ def test_undo_stays_in_sight_on_every_page(window: Any, store: Store, view: Any)
     else:
         save(bench, "25")
     said(bench, "Saved")
+    assert bench.page.locator(".notice .detail").bounding_box()["height"] < 30  # in one line
     assert bench.page.locator(".undo-last").count() == 0  # its line has the button
     bench.page.evaluate("location.hash = '#/metrics'")
     undo = bench.page.get_by_role("button", name="Undo: Saved: fee 20 → 25")
