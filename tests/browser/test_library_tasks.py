@@ -12,13 +12,11 @@ from tests.browser.library_model import Copy, Loan, Member, Reservation, library
 
 import isotone
 from isotone import Store
-from isotone.server import running_server
-from isotone.workbench import Workbench as Pages
 
 pytestmark = needs_chromium
 pytest.importorskip("playwright")
 
-from tests.browser.workbench_page import Workbench  # noqa: E402
+from tests.browser.workbench_page import Workbench, windows  # noqa: E402
 
 START = datetime(2026, 9, 1, 9, tzinfo=UTC)
 FIRST = "LOAN#2026-09-01T09:00:00Z"
@@ -45,23 +43,15 @@ def store() -> Iterator[Store]:
 
 @pytest.fixture
 def window(chrome: Any, store: Store) -> Iterator[Any]:
-    """Opens the collection of Ann in a window; when the test is over, nothing may have gone wrong in any."""
-    pages = Pages(store.backend, target=":memory:", tables=[library])
-    opened: list[tuple[Any, Workbench]] = []
+    """Opens the collection of Ann in a window, and waits for its items."""
+    with windows(chrome, store, [library], OF_ANN) as open_view:
 
-    def open_items(address: str = OF_ANN, width: int = 1440, **more: Any) -> Workbench:
-        context = chrome.new_context(viewport={"width": width, "height": 900}, **more)
-        bench = Workbench(context.new_page(), url)
-        opened.append((context, bench))
-        bench.open(address)
-        bench.wait_for_items()
-        return bench
+        def open_items(address: str = OF_ANN, width: int = 1440, **more: Any) -> Workbench:
+            bench = open_view(address, width, **more)
+            bench.wait_for_items()
+            return bench
 
-    with isotone.open() as nothing, running_server(nothing, pages=pages) as url:
         yield open_items
-        for context, bench in opened:
-            bench.check()
-            context.close()
 
 
 def press(bench: Workbench, name: str) -> None:
@@ -252,16 +242,16 @@ def test_what_stays_below_a_loan_is_said_before_it_goes(window):
     confirmation = page.get_by_role("alertdialog", name="Delete the item")
     show(bench, FIRST)
     press(bench, "Delete")
-    confirmation.get_by_text("2 items below it stay as they are.").wait_for()
+    confirmation.get_by_text("2 items that belong to it stay as they are.").wait_for()
     press(bench, "Keep")
     editing = edit(bench)
     assert editing.get_by_role("note").count() == 0
     editing.get_by_label("borrowed", exact=True).fill("2026-08-01T09:00:00")
-    editing.get_by_text("2 items below it stay where they are.").wait_for()
+    editing.get_by_text("2 items that belong to it stay where they are.").wait_for()
     press(bench, "Cancel")
     show(bench, "MEMBER")
     press(bench, "Delete")
-    confirmation.get_by_text("8 items below it stay as they are.").wait_for()
+    confirmation.get_by_text("8 items that belong to it stay as they are.").wait_for()
     press(bench, "Keep")
     show(bench, f"{FIRST}#RESERVATION#01")
     press(bench, "Delete")
@@ -457,7 +447,7 @@ def test_every_screen_of_the_tasks_is_accessible(window, width, scheme):
     page = bench.page
     show(bench, FIRST)
     press(bench, "Delete")
-    page.get_by_text("2 items below it stay as they are.").wait_for()
+    page.get_by_text("2 items that belong to it stay as they are.").wait_for()
     assert bench.serious_faults() == []
     press(bench, "Keep")
     press(bench, "Edit")

@@ -19,7 +19,7 @@ from isotone.workbench import Workbench as Pages
 pytestmark = needs_chromium
 pytest.importorskip("playwright")
 
-from tests.browser.workbench_page import Workbench  # noqa: E402
+from tests.browser.workbench_page import Workbench, windows  # noqa: E402
 
 START = datetime(2026, 4, 1, 8, 30, tzinfo=UTC)
 ORDERS = 40
@@ -44,23 +44,9 @@ def store() -> Iterator[Store]:
 
 @pytest.fixture
 def window(chrome: Any, store: Store) -> Iterator[Any]:
-    """Opens a view in a window; when the test is over, nothing may have gone wrong in any."""
-    opened: list[tuple[Any, Workbench]] = []
-
-    def open_view(address: str = "#/t/sales/items", width: int = 1440, **more: Any) -> Workbench:
-        context = chrome.new_context(viewport={"width": width, "height": 844}, **more)
-        bench = Workbench(context.new_page(), url)
-        opened.append((context, bench))
-        bench.open(address)
-        return bench
-
-    with isotone.open() as nothing:
-        pages = Pages(store.backend, target=":memory:", tables=[sales])
-        with running_server(nothing, pages=pages) as url:
-            yield open_view
-            for context, bench in opened:
-                bench.check()
-                context.close()
+    """Opens a view in a window."""
+    with windows(chrome, store, [sales], "#/t/sales/items", height=844) as open_view:
+        yield open_view
 
 
 PHONE = {"width": 390, "has_touch": True, "is_mobile": True}

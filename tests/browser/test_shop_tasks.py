@@ -14,13 +14,11 @@ from tests.browser.sales_model import Line, Order, sales
 
 import isotone
 from isotone import Attr, Entity, Key, Store, Table, field
-from isotone.server import running_server
-from isotone.workbench import Workbench as Pages
 
 pytestmark = needs_chromium
 pytest.importorskip("playwright")
 
-from tests.browser.workbench_page import Workbench  # noqa: E402
+from tests.browser.workbench_page import Workbench, windows  # noqa: E402
 
 START = datetime(2026, 3, 1, 8, tzinfo=UTC)
 
@@ -49,23 +47,15 @@ def store() -> Iterator[Store]:
 
 @pytest.fixture
 def window(chrome: Any, store: Store) -> Iterator[Any]:
-    """Opens the items of a table in a window; when the test is over, nothing may have gone wrong in any."""
-    pages = Pages(store.backend, target=":memory:", tables=[sales, notes])
-    opened: list[tuple[Any, Workbench]] = []
+    """Opens the items of the sales in a window, and waits for them."""
+    with windows(chrome, store, [sales, notes], "#/t/sales/items") as open_view:
 
-    def open_items(width: int = 1440, **more: Any) -> Workbench:
-        context = chrome.new_context(viewport={"width": width, "height": 900}, **more)
-        bench = Workbench(context.new_page(), url)
-        opened.append((context, bench))
-        bench.open("#/t/sales/items")
-        bench.wait_for_items()
-        return bench
+        def open_items(width: int = 1440, **more: Any) -> Workbench:
+            bench = open_view(width=width, **more)
+            bench.wait_for_items()
+            return bench
 
-    with isotone.open() as nothing, running_server(nothing, pages=pages) as url:
         yield open_items
-        for context, bench in opened:
-            bench.check()
-            context.close()
 
 
 def press(bench: Workbench, name: str) -> None:
@@ -304,7 +294,7 @@ def test_an_order_is_added_with_its_lines(window, store):
         added.get_by_label("quantity", exact=True).fill("1")
         press(bench, "Create")
         page.locator(".inspector .attribute").get_by_text(product, exact=True).wait_for()
-    page.get_by_role("link", name="Show it").click()
+    page.get_by_role("link", name="Show the collection").click()
     bench.until("document.querySelectorAll('.row.item').length === 3")
     lines = store.all(Line.primary.where(Line.number == 900))
     assert [each.product for each in lines] == ["cup", "pot"]

@@ -5,13 +5,18 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 from tests.browser.chromium import NO_PAGES_OF_ITS_OWN, chromium
+
+import isotone
+from isotone import Store, Table
+from isotone.server import running_server
+from isotone.workbench import Workbench as Pages
 
 AXE = Path(__file__).parents[2] / "workbench/node_modules/axe-core/axe.min.js"
 
@@ -96,3 +101,25 @@ class Workbench:
         """Nothing went wrong, and nothing but the own server was asked."""
         assert not self.errors, "\n".join(self.errors)
         assert self.asked <= {self.url}
+
+
+@contextlib.contextmanager
+def windows(
+    chrome: Any, store: Store, tables: Sequence[Table], address: str, *, height: int = 900
+) -> Iterator[Callable[..., Workbench]]:
+    """Open views of a model's tables, each in a window of its own; in the end, nothing may have gone wrong in any."""
+    pages = Pages(store.backend, target=":memory:", tables=list(tables))
+    opened: list[tuple[Any, Workbench]] = []
+
+    def open_view(address: str = address, width: int = 1440, **more: Any) -> Workbench:
+        context = chrome.new_context(viewport={"width": width, "height": height}, **more)
+        bench = Workbench(context.new_page(), url)
+        opened.append((context, bench))
+        bench.open(address)
+        return bench
+
+    with isotone.open() as nothing, running_server(nothing, pages=pages) as url:
+        yield open_view
+        for context, bench in opened:
+            bench.check()
+            context.close()

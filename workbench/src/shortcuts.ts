@@ -45,6 +45,14 @@ function isPressing(event: KeyboardEvent): boolean {
   return event.target instanceof Element && event.target.closest("a[href], button, summary, label") !== null;
 }
 
+/** Whether a letter may have been meant for a form: the focus is on one of its buttons, or a click beside it has taken it.
+ * Esc leaves the form for the keys of the page. */
+function isForForm(event: KeyboardEvent): boolean {
+  if (event.key.length !== 1 || event.metaKey || event.ctrlKey || event.altKey) return false;
+  const at = event.target instanceof Element ? event.target : document.body;
+  return at.closest(".item-form") !== null || (document.querySelector(".item-form[data-typed]:not([data-left])") !== null && at.closest(".scroller") === null);
+}
+
 function nameOf(event: KeyboardEvent): string {
   const mod = event.metaKey || event.ctrlKey ? "Mod+" : "";
   const alt = event.altKey ? "Alt+" : "";
@@ -52,7 +60,7 @@ function nameOf(event: KeyboardEvent): string {
 }
 
 addEventListener("keydown", (event) => {
-  if (event.defaultPrevented || isPressing(event) || document.querySelector("dialog[open]")) return;
+  if (event.defaultPrevented || isPressing(event) || isForForm(event) || document.querySelector("dialog[open]")) return;
   const name = nameOf(event);
   const found = activeShortcuts().find(
     (each) => each.keys.includes(name) && (each.typing || !isTyping(event.target)),

@@ -44,6 +44,8 @@ interface Props {
   keyboard?: boolean;
   /** Changes when everything is to be read again. */
   version?: number;
+  /** Whether an item is shown beside the list. */
+  isItemOpen?: boolean;
   checked?: ReadonlyMap<string, Entry>;
   onCheck?: (entry: Entry, checked: boolean) => void;
 }
@@ -164,7 +166,8 @@ export function CollectionView(props: Props) {
     for (const each of loaded) onCheck?.(each, !areAllChecked);
   };
   const move = (step: number, extending = false) => {
-    const wanted = place >= 0 ? place + step : was.current.place + Math.min(0, step); // what stands where one was
+    const first = entries.findIndex((each) => !each.outside);
+    const wanted = place >= 0 ? place + step : Math.max(first, was.current.place + Math.min(0, step)); // what stands where one was
     const next = entries[Math.max(0, Math.min(entries.length - 1, wanted))];
     if (!next) return;
     if (extending) checkTo(next);
@@ -207,11 +210,23 @@ export function CollectionView(props: Props) {
 
   const keys = keysOf(view);
   const hasSort = keys.sort.length > 0;
-  const ofKeys = data.columns.keyWidths(shown.width, onCheck ? TICK - 12 : 0);
+  const ofKeys = data.columns.keyWidths(shown.width, onCheck ? TICK - 12 : 0, props.isItemOpen ?? false);
   const widths = stacked
     ? { "--partition": "0px", "--sort": "100%" }
     : { "--partition": hasSort ? `${ofKeys.partition}px` : "0px", "--sort": `${ofKeys.sort}px` };
   const sort = (entity: string | null, name: string) => setSorting(nextSorting(sorting, entity, name));
+  // Beside the names of the keys, as a line of its own would move the name that is clicked again for the other direction.
+  const sortedBy = sorting && (
+    <>
+      <span class="what">
+        Sorted by <code>{sorting.name}</code>, {sorting.descending ? "descending" : "ascending"}: the {plural(entries.length, "item")} that {entries.length === 1 ? "is" : "are"} loaded.
+      </span>{" "}
+      <button class="link" onClick={() => setSorting(null)}>
+        As stored
+      </button>
+    </>
+  );
+  const hidden = data.columns.hiddenCount;
   const blocks = blocksOf(near, from, to);
   const empty = !entries.length && !data.loading && !data.error && data.atEnd && data.atStart;
 
@@ -243,23 +258,17 @@ export function CollectionView(props: Props) {
             {!stacked && <Handle width={ofKeys.sort} onResize={(width) => resize(view.table.name, KEYS, "sort", width)} />}
           </div>
         )}
-        <div class="attributes-name" aria-hidden="true">Attributes</div>
+        {sortedBy && !stacked ? <p class="sorted-by">{sortedBy}</p> : <div class="attributes-name" aria-hidden="true">Attributes</div>}
         <span class="space" />
+        {hidden > 0 && <span class="hidden-count">{count(hidden)} hidden</span>}
         <button class="link arrange" title="Arrange the columns, sort (o)" onClick={() => setArranging(true)}>
           Columns
         </button>
       </div>
-      {sorting && (
-        <p class="above sorted-by">
-          Sorted by <code>{sorting.name}</code>, {sorting.descending ? "descending" : "ascending"}: the {plural(entries.length, "item")} that {entries.length === 1 ? "is" : "are"} loaded.{" "}
-          <button class="link" onClick={() => setSorting(null)}>
-            As stored
-          </button>
-        </p>
-      )}
+      {sortedBy && stacked && <p class="above sorted-by">{sortedBy}</p>}
       {data.ownRecords.size > 0 && view.partition === null && (
         <p class="above own-records" title="The library's own: they hold unique values and the forms of keys">
-          {plural(data.ownRecords.size, "internal record")} {data.ownRecords.size === 1 ? "is" : "are"} {folds ? "folded" : "shown"}.{" "}
+          {plural(data.ownRecords.size, "internal record")} {data.ownRecords.size === 1 ? "is" : "are"} {folds ? "folded" : "shown"}{data.atEnd ? "" : " so far"}.{" "}
           <button class="link" onClick={() => showsOwn.update((shows) => !shows)}>
             {folds ? "Show" : "Fold"} {data.ownRecords.size === 1 ? "it" : "them"}
           </button>
@@ -324,7 +333,7 @@ export function CollectionView(props: Props) {
         </div>
         {!entries.length && data.loading && <Skeleton />}
       </div>
-      {arranging && <ColumnsDialog table={view.table.name} columns={data.columns} sorting={sorting} onSort={setSorting} onClose={() => setArranging(false)} />}
+      {arranging && <ColumnsDialog table={view.table.name} columns={data.columns} keyWidths={stacked ? null : hasSort ? ofKeys : { sort: ofKeys.sort }} sorting={sorting} onSort={setSorting} onClose={() => setArranging(false)} />}
       {data.error && (
         <div class="over">
           <Failure error={data.error} onRetry={() => data.retry()} />
@@ -391,7 +400,7 @@ function HeadRow({ row, top, view, data, stacked, sorting, onSort }: HeadProps) 
       <div class="sort-cell">
         {stacked && row.starts && <PartitionLabel view={view} entry={entry} />}
         {entry.outside ? (
-          <span class="outside-label">beside the range</span>
+          <span class="outside-label">outside the range</span>
         ) : (
           entry.entity !== null && (
             <span class={`entity ${entityHue(table, entry.entity)}`}>{entry.entity}</span>

@@ -10,17 +10,37 @@ import { next, type Sorting } from "./sorting";
 interface Props {
   table: string;
   columns: Columns;
+  /** Of the key columns that the pane shows; null where it has none. */
+  keyWidths: Partial<Record<"partition" | "sort", number>> | null;
   sorting: Sorting | null;
   onSort: (sorting: Sorting | null) => void;
   onClose: () => void;
 }
 
-export function ColumnsDialog({ table, columns, sorting, onSort, onClose }: Props) {
+const KEY_NAMES = { partition: "Partition key", sort: "Sort key" };
+
+export function ColumnsDialog({ table, columns, keyWidths, sorting, onSort, onClose }: Props) {
   useStore(arrangements);
   return (
     <Dialog title="Columns" className="columns-dialog" onClose={onClose}>
       <h2>Columns</h2>
       <p class="quiet">Kept in this browser. Sorting orders the items that are loaded; it does not read more.</p>
+      {keyWidths && (
+        <section aria-label="Widths of the keys">
+          <h3>Keys</h3>
+          <ul class="column-list">
+            {Object.entries(keyWidths).map(([name, width]) => (
+              <li key={name}>
+                <label class="key-width">
+                  {KEY_NAMES[name as keyof typeof KEY_NAMES]}
+                  <span class="space" />
+                  <input type="number" step="20" value={width} onChange={(event) => event.currentTarget.value && resize(table, KEYS, name, Number(event.currentTarget.value))} />
+                </label>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
       {columns.entities.map((entity, place) => (
         <OfEntity key={entity ?? ""} isFirst={place === 0} {...{ table, columns, entity, sorting, onSort }} />
       ))}
@@ -42,7 +62,7 @@ export function ColumnsDialog({ table, columns, sorting, onSort, onClose }: Prop
   );
 }
 
-interface OfEntityProps extends Omit<Props, "onClose"> {
+interface OfEntityProps extends Omit<Props, "onClose" | "keyWidths"> {
   entity: string | null;
   isFirst: boolean;
 }

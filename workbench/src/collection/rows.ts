@@ -15,6 +15,8 @@ export const GAP = 14;
 export const STACKED = 48;
 
 const CHARACTER = 7.3;
+const HEADING = 172; // "Sort key" and "↓ ascending", around the names of the key
+const VALUES = 180; // for the values beside the keys
 const NARROWEST = 64;
 const WIDEST = 300;
 
@@ -158,26 +160,38 @@ export class Columns {
     this.arranged.clear();
   }
 
+  /** How many columns the user has hidden. */
+  get hiddenCount(): number {
+    const hidden = (entity: string | null) => arrangementOf(this.table, entity).hidden.filter((each) => this.learned.get(entity)?.has(each)).length;
+    return this.entities.reduce((sum, each) => sum + hidden(each), 0);
+  }
+
   /** The width of the widest entity's columns. */
   get width(): number {
     const ends = this.entities.map((each) => this.of(each).at(-1)).map((last) => (last ? last.left + last.width : 0));
     return Math.max(0, ...ends);
   }
 
-  /** The widths of the key columns in a pane: as wide as they need, but they leave room for values. `beside` is what stands
-   * beside the sort key in its column. */
-  keyWidths(pane: number, beside: number): { partition: number; sort: number } {
+  /** The widths of the key columns in a pane: as wide as they need, but they leave half of it for values; less where an item
+   * is open, whose values stand beside the list. `beside` is what stands beside the sort key in its column. */
+  keyWidths(pane: number, beside: number, isItemOpen: boolean): { partition: number; sort: number } {
     const { widths } = arrangementOf(this.table, KEYS);
-    const partition = widths["partition"] ?? Math.min(this.partition, Math.max(120, Math.round(pane * 0.2)));
-    return { partition, sort: widths["sort"] ?? Math.min(this.sort + beside, Math.max(150, Math.floor(pane * 0.52) - partition)) };
+    const partition = widths["partition"] ?? Math.min(this.partition, Math.max(120, Math.round(pane * (isItemOpen ? 0.28 : 0.2))));
+    const most = isItemOpen ? pane - VALUES : Math.floor(pane * 0.52);
+    return { partition, sort: widths["sort"] ?? Math.min(this.sort + beside, Math.max(150, most - partition)) };
   }
 
-  /** Makes the key columns as wide as the first page needs. */
-  fit(partition: string[], sort: string[]): void {
+  /** Makes the key columns as wide as the first page needs, and their names. */
+  fit(partition: string[], sort: string[], names: string): void {
     if (this.isFitted || !partition.length) return;
     this.isFitted = true;
     this.partition = widthOf(partition, 150, 280);
-    this.sort = widthOf(sort, 170, 340);
+    this.sort = widthOf(sort, Math.round(HEADING + names.length * CHARACTER), 420);
+  }
+
+  /** Makes room for the keys of items around the range. */
+  fitAround(sort: string[]): void {
+    this.sort = Math.max(this.sort, widthOf(sort, 0, 420));
   }
 
   /** Makes the columns that a page adds, each as wide as the widest of its values on that page; after a few items they grow. */

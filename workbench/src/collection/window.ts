@@ -228,8 +228,16 @@ export class CollectionWindow {
 
   private fit(entries: Entry[]): void {
     const keys = keysOf(this.view);
-    const texts = (names: string[]) => entries.map((each) => names.map((name) => shortText(each.item[name], 60)).join(" "));
-    this.columns.fit(texts(keys.partition.map((each) => each.name)), texts((keys.sort.length ? keys.sort : keys.partition).map((each) => each.name)));
+    const partition = entries.map((each) => keys.partition.map(({ name }) => shortText(each.item[name], 60)).join(" "));
+    const names = (keys.sort.length ? keys.sort : keys.partition).map((each) => each.name);
+    this.columns.fit(partition, this.sortTexts(entries), names.join(" · "));
+  }
+
+  /** What stands in the column of the sort key: before the key, the mark of an item that does not fit its model. */
+  private sortTexts(entries: Entry[]): string[] {
+    const keys = keysOf(this.view);
+    const names = (keys.sort.length ? keys.sort : keys.partition).map((each) => each.name);
+    return entries.map((each) => (each.findings.length ? "⚠  " : "") + names.map((name) => shortText(each.item[name], 60)).join(" "));
   }
 
   private prepend(entries: Entry[], read: Slot["read"]): void {
@@ -266,6 +274,7 @@ export class CollectionWindow {
       const key = positionOf(this.view, first.item);
       const page = await this.read(key, AROUND, { backwards: true, whole: true, counted: false });
       if (page.entries.length) {
+        this.columns.fitAround(this.sortTexts(page.entries));
         this.slots.unshift(this.slot(page.entries.reverse(), null, null));
         this.join(1);
       }
@@ -275,7 +284,10 @@ export class CollectionWindow {
       this.looked.after = true;
       const key = positionOf(this.view, last.item);
       const page = await this.read(key, AROUND, { whole: true, counted: false });
-      if (page.entries.length) this.append(page.entries, null);
+      if (page.entries.length) {
+        this.columns.fitAround(this.sortTexts(page.entries));
+        this.append(page.entries, null);
+      }
     }
   }
 

@@ -9,6 +9,7 @@ import type { Entry } from "../collection/window";
 import { notify } from "../shell/messages";
 import { useShortcuts } from "../shortcuts";
 import { plural } from "../values";
+import { BelowAll } from "./below";
 import { BulkEdit } from "./bulk_edit";
 import { forAll, make, makeAll, undoOf, type Change } from "./changes";
 import { entityOf, remove, save, undo, type Values } from "./edit_calls";
@@ -109,9 +110,10 @@ export function BatchBar({ table, entries, writable, isPartial, onClear, onChang
         </>
       ) : mode === "delete" ? (
         <div class="line" role="alertdialog" aria-label="Delete the selected items">
-          <span>Delete them?</span>
+          <span>Delete {entries.length === 1 ? "it" : "them"}?</span>
           <button class="danger" autoFocus onClick={deleteAll}>Delete {entries.length}</button>
           <button onClick={() => setMode(null)}>Keep</button>
+          <BelowAll table={table} entries={entries.filter(isModelled)} />
         </div>
       ) : (
         <>

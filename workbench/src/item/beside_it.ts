@@ -1,6 +1,7 @@
 /** What can be made beside an item, in its collection: the kinds, the values that the item gives them, the next number. */
 
 import { execute, type Entity, type Item, type Pattern, type Request, type TableInfo } from "../api";
+import { primaryKey } from "../query/view";
 import { own } from "../values";
 import { entitiesOf, type Form, type Values } from "./edit_calls";
 
@@ -29,23 +30,39 @@ export function besideIt(table: TableInfo, entity: Entity, form: Form): BesideIt
   });
 }
 
-/** How many items stand below one, and stay if it goes from its key: those whose keys begin with its own; for the single item
- * of its kind in a collection, all others. At most `MANY`. Raises `CallError`. */
-export async function countBelow(table: TableInfo, entity: Entity, form: Form, item: Item, signal: AbortSignal): Promise<number> {
+/** Whether other items of a collection may belong to one of this kind. */
+export function mayHaveBelow(table: TableInfo, entity: Entity): boolean {
+  const its = primaryOf(entity);
+  if (!its || table.keys.sort[0]?.type !== "S") return false;
+  return entitiesOf(table.name).some((kind) => {
+    const theirs = primaryOf(kind);
+    if (!theirs || kind.name === entity.name || partitionOf(table, theirs) !== partitionOf(table, its)) return false;
+    return theirs.order.length > its.order.length && sharedBy(table, theirs, its).length === its.order.length;
+  });
+}
+
+/** The items that belong to one, and stay if it goes from its key: those whose keys begin with its own; for the single item of
+ * its kind in a collection, all others. By their ids, at most `MANY`. Raises `CallError`. */
+export async function itemsBelow(table: TableInfo, entity: Entity, form: Form, item: Item, signal: AbortSignal): Promise<Set<string>> {
   const its = primaryOf(entity);
   const sort = table.keys.sort[0];
-  if (!its || sort?.type !== "S") return 0;
-  const of = (prefix: string) => execute("Query", { ...within(table, item, prefix), Select: "COUNT", Limit: MANY }, { signal });
+  if (!its || sort?.type !== "S") return new Set();
+  const idOf = (one: Item) => JSON.stringify(primaryKey(table, one));
+  const of = async (prefix: string) => {
+    const request = within(table, item, prefix);
+    const names = { ...(request["ExpressionAttributeNames"] as Record<string, string>), "#s": sort.name };
+    const given = { ...request, ExpressionAttributeNames: names, ProjectionExpression: "#p, #s", Limit: MANY };
+    return ((await execute("Query", given, { signal })).response.Items ?? []).map(idOf);
+  };
   if (!its.order.length) {
     const isAlone = besideIt(table, entity, form).length === 0;
-    return isAlone ? 0 : ((await of("")).response.Count ?? 1) - 1;
+    return new Set(isAlone ? [] : (await of("")).filter((each) => each !== idOf(item)));
   }
   const longer = besideIt(table, entity, form).filter(({ kind, prefix }) => {
     const shared = sharedBy(table, primaryOf(kind)!, its);
     return shared.length === its.order.length && primaryOf(kind)!.order.length > shared.length && prefix.startsWith(String(item[sort.name]!["S"]));
   });
-  const counts = await Promise.all(longer.map(async ({ prefix }) => (await of(prefix)).response.Count ?? 0));
-  return counts.reduce((sum, each) => sum + each, 0);
+  return new Set((await Promise.all(longer.map(({ prefix }) => of(prefix)))).flat());
 }
 
 export const MANY = 101;

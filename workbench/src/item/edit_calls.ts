@@ -122,9 +122,29 @@ export async function remove(table: TableInfo, item: Item): Promise<void> {
   await written("edit_delete", { table: table.name, item });
 }
 
+/** What stands for items that an undo brought back: their versions and times are new. The change before that one is undone
+ * from these. */
+const broughtBack = new Map<string, Item>();
+
+function nameOf(table: TableInfo, item: Item): string {
+  return JSON.stringify([table.name, Object.entries(item).sort(([one], [other]) => (one < other ? -1 : 1))]);
+}
+
+/** An item as the last undo left it. */
+export function latestOf(table: TableInfo, item: Item): Item {
+  let latest = item;
+  for (const seen = new Set<Item>(); !seen.has(latest); ) {
+    seen.add(latest);
+    latest = broughtBack.get(nameOf(table, latest)) ?? latest;
+  }
+  return latest;
+}
+
 /** Undoes a change of an item, from what it is now to what it was; null stands for no item. */
-export function undo(table: TableInfo, item: Item | null, before: Item | null): Promise<Item | null> {
-  return written("edit_undo", { table: table.name, item, before });
+export async function undo(table: TableInfo, item: Item | null, before: Item | null): Promise<Item | null> {
+  const now = await written("edit_undo", { table: table.name, item: item && latestOf(table, item), before });
+  if (before && now) broughtBack.set(nameOf(table, before), now);
+  return now;
 }
 
 export async function repair(table: TableInfo, item: Item, without: string[]): Promise<Item> {

@@ -36,6 +36,7 @@ export function EntityEditor({ table, entity, item, form, given, typed, aimed, o
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const [began, setBegan] = useState(form); // after a conflict, what somebody else had made of it
   const [mine, setMine] = useState<Values>({});
+  const [refused, setRefused] = useState<Values>({}); // the values of which the refusal speaks
   const [error, setError] = useState<CallError | null>(null);
   const [costing, setCosting] = useState<Sent | null>(null);
   const unsaved = useRef<Values | null>(null);
@@ -62,6 +63,7 @@ export function EntityEditor({ table, entity, item, form, given, typed, aimed, o
     } catch (failure) {
       if (failure instanceof Refused) {
         setBegan(before);
+        setRefused(values);
         setRefusal(failure.refusal);
       } else setError(failure as CallError);
     } finally {
@@ -86,7 +88,7 @@ export function EntityEditor({ table, entity, item, form, given, typed, aimed, o
           {refusal.taken_by && <p><ItemLink table={table} of={refusal.taken_by}>Show the {entity.name} that is there</ItemLink></p>}
         </div>
       )}
-      {refusal?.taken_by && Object.keys(refusal.fields).length > 0 && (
+      {refusal?.taken_by && Object.keys(refusal.fields).some((each) => JSON.stringify(mine[each]) === JSON.stringify(refused[each])) && (
         <p class="refusal"><ItemLink table={table} of={refusal.taken_by}>Show the {entity.name} that has it</ItemLink></p>
       )}
       <EntityForm

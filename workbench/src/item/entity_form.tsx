@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import type { CallError, Entity, Field, Item, TableInfo, Typed } from "../api";
 import { hue } from "../collection/hues";
 import { takeOver } from "../focus";
-import { keyName } from "../shortcuts";
+import { keyName, useShortcuts } from "../shortcuts";
 import { Failure } from "../shell/messages";
 import { own, plural } from "../values";
 import { Below } from "./below";
@@ -52,6 +52,7 @@ export function EntityForm({ table, entity, item, form, given, typed, aimed, sav
   const [values, setValues] = useState<Values>(() => ({ ...begun, ...picked(typed, fields) }));
   const [answer, setAnswer] = useState<{ draft: Draft; of: string } | null>(null);
   const [failure, setFailure] = useState<CallError | null>(null);
+  const [again, setAgain] = useState(0); // the draft is asked for again
   const [tried, setTried] = useState(false);
   const [stale, setStale] = useState<Record<string, Typed>>({}); // the values of which `refused` speaks
   const names = useNameFaults();
@@ -78,7 +79,7 @@ export function EntityForm({ table, entity, item, form, given, typed, aimed, sav
       clearTimeout(timer);
       cancel.abort();
     };
-  }, [sent, table.name, entity.name, item]);
+  }, [sent, table.name, entity.name, item, again]);
 
   const draft = answer?.draft ?? form;
   const faultAt = (field: Field): string | null => {
@@ -91,9 +92,9 @@ export function EntityForm({ table, entity, item, form, given, typed, aimed, sav
       if (wrong) return wrong;
     }
     if (isUnfilled(field)) return tried ? "something in it is empty: fill it in, or remove it" : null;
+    if (!(name in changed) && form && own(form.faults, name)) return form.faults[name]!; // that of what is stored
     if (own(refused, name) && JSON.stringify(stale[name]) === JSON.stringify(now)) return refused[name]!;
     if (answer?.of === sent && own(answer.draft.faults, name)) return answer.draft.faults[name]!;
-    if (!(name in changed) && form && own(form.faults, name)) return form.faults[name]!;
     if (tried && draft?.missing.includes(name) && (now === null || now === "")) return "is missing";
     return null;
   };
@@ -113,7 +114,8 @@ export function EntityForm({ table, entity, item, form, given, typed, aimed, sav
   useEffect(() => {
     const isOpen = (each: Field) => (!isNew ? !each.identifies : !given || (each.required && (values[each.name] ?? "") === ""));
     const ofKey = given ? fields.filter((each) => each.identifies).at(-1) : undefined; // a duplicate needs another key
-    const first = fields.find((each) => each.attribute === aimed?.attribute) ?? fields.find(isOpen) ?? ofKey ?? fields[0];
+    const isFaulty = (each: Field) => form !== null && own(form.faults, each.name) !== undefined;
+    const first = fields.find((each) => each.attribute === aimed?.attribute) ?? fields.find(isFaulty) ?? fields.find(isOpen) ?? ofKey ?? fields[0];
     if (first) rows.current?.querySelector<HTMLElement>(`[data-field="${CSS.escape(first.name)}"] :is(input, select, textarea)`)?.focus();
   }, [aimed]);
   // What is wrong is said below the field, which the foot of the form may cover.
@@ -132,12 +134,15 @@ export function EntityForm({ table, entity, item, form, given, typed, aimed, sav
     onSave(changed);
   };
   const later = () => setTimeout(() => submit.current()); // a name is taken over when its field is left
+  useShortcuts([{ keys: ["Mod+Enter"], title: isNew ? "Create the item" : "Save the item", run: later }]);
   const maintained = entity.fields.filter((each) => each.set_by !== null || (!isNew && each.fixed !== null));
 
   return (
     <form
       class="item-form entity-form"
       aria-label={isNew ? `New ${entity.name}` : `Edit ${entity.name}`}
+      data-typed={isTyped || undefined}
+      onFocusIn={(event) => delete event.currentTarget.dataset["left"]}
       onSubmit={(event) => {
         event.preventDefault();
         later();
@@ -146,7 +151,10 @@ export function EntityForm({ table, entity, item, form, given, typed, aimed, sav
         if (event.key === "Escape") {
           event.preventDefault();
           if (!count) onCancel(); // what was typed is not lost by a key
-          else if (event.target instanceof HTMLElement) event.target.blur();
+          else if (event.target instanceof HTMLElement) {
+            event.target.blur();
+            event.currentTarget.dataset["left"] = "";
+          }
           return;
         }
         if (event.key !== "Enter" || !(event.metaKey || event.ctrlKey)) return;
@@ -187,7 +195,7 @@ export function EntityForm({ table, entity, item, form, given, typed, aimed, sav
             </dl>
           </section>
         )}
-        {failure && <Failure error={failure} />}
+        {failure && <Failure error={failure} onRetry={() => setAgain((number) => number + 1)} />}
         <p class="raw-switch">
           <button type="button" class="link" onClick={onRaw}>
             {isNew ? "Write a raw item instead" : "Edit its raw attributes instead"}

@@ -14,12 +14,13 @@ import { primaryKey } from "../query/view";
 import { focusList } from "../focus";
 import { href } from "../router";
 import { useShortcuts } from "../shortcuts";
-import { Failure, notify } from "../shell/messages";
+import { Failure, notify, tellSafeMode } from "../shell/messages";
 import { own, typed, TYPES, typeOf } from "../values";
 import { Below } from "./below";
 import { besideIt, missing, withNextNumber, type BesideIt } from "./beside_it";
-import { isKeyChanged, make, requestOf, undoOf, type Change, type Sent } from "./changes";
-import { entitiesOf, entityOf, givenFields, readForm, Refused, remove, repair, requestToRemove, undo, type Form, type Values } from "./edit_calls";
+import { changedNames, isKeyChanged, make, requestOf, undoOf, type Change, type Sent } from "./changes";
+import { changeInWords } from "./change_in_words";
+import { entitiesOf, entityOf, givenFields, latestOf, readForm, Refused, remove, repair, requestToRemove, undo, type Form, type Values } from "./edit_calls";
 import { EntityEditor } from "./entity_editor";
 import { Findings } from "./findings";
 import { ItemForm } from "./item_form";
@@ -127,7 +128,8 @@ export function Inspector({ table, entry, aimed = null, part, writable, keyboard
       onChanged(change.before ? idOf(table, change.before) : null, change.after);
       view();
       const action = { title: "Undo", run: () => void send(undoOf(made), "Undone", true) };
-      notify(done, undone ? {} : { action });
+      const detail = changeInWords(table, change.before, change.after);
+      notify(done, undone ? { detail } : { action, detail });
       if (!change.before) onChanged(idOf(table, after), change.after);
     } catch (failure) {
       const isTaken = !change.before && (failure as CallError).code === "ConditionalCheckFailedException";
@@ -154,15 +156,30 @@ export function Inspector({ table, entry, aimed = null, part, writable, keyboard
     setError(null);
     view();
     onChanged(before ? idOf(table, before) : null, after);
+    // The entity would not write what did not fit it; that comes back as it was stored.
+    const isMisfit = before !== null && shown !== null && shown.findings.some((each) => !each.notice);
     const back = () =>
-      undo(table, after, before).then(
+      (isMisfit ? putBack(after, before) : undo(table, after, before)).then(
         (now) => {
           onChanged(after ? idOf(table, after) : null, now);
-          notify("Undone");
+          notify("Undone", { detail: changeInWords(table, after, now) });
         },
-        (failure: Error) => notify(`It cannot be undone: ${failure.message}`, { failed: true }),
+        (failure: Error) => {
+          if (after && failure instanceof Refused && failure.refusal.changed) onChanged(idOf(table, after), failure.refusal.item);
+          notify(`It cannot be undone: ${failure.message}`, { failed: true });
+        },
       );
-    notify(done, { action: { title: "Undo", run: () => void back() } });
+    notify(done, { action: { title: "Undo", run: () => void back() }, detail: changeInWords(table, before, after) });
+  };
+  /** Writes an item as it was stored, past its entity; not where that would leave a key or a unique value behind. */
+  const putBack = async (after: Item | null, before: Item): Promise<Item | null> => {
+    const now = after && latestOf(table, after);
+    const change: Change = { table, before: now, after: before };
+    const unique = entity?.fields.filter((each) => each.unique).map((each) => each.attribute) ?? [];
+    const touched = !now || isKeyChanged(change) ? Object.keys(before) : changedNames(change);
+    if (isKeyChanged(change) || unique.some((each) => touched.includes(each))) return undo(table, after, before);
+    await make(change);
+    return before;
   };
   const through = async (write: () => Promise<void>) => {
     setSaving(true);
@@ -219,10 +236,10 @@ export function Inspector({ table, entry, aimed = null, part, writable, keyboard
     view();
   };
   useShortcuts(
-    entry && writable && keyboard
+    entry && keyboard
       ? [
-          { keys: ["i"], title: "Edit the item", run: () => isEditable && setMode("edit") },
-          { keys: ["Backspace", "Delete"], title: "Delete the item", run: () => setMode("delete") },
+          { keys: ["i"], title: "Edit the item", run: () => (isEditable ? setMode("edit") : writable ? notify(why) : tellSafeMode()) },
+          { keys: ["Backspace", "Delete"], title: "Delete the item", run: () => (writable ? setMode("delete") : tellSafeMode()) },
         ]
       : [],
   );
@@ -269,7 +286,7 @@ export function Inspector({ table, entry, aimed = null, part, writable, keyboard
       {part === "reading" ? <p class="quiet part">The index has only part of this item; the rest is being read.</p> : part && <Failure error={part} />}
       {mode === "delete" && entry && (
         <div class="confirm" role="alertdialog" aria-label="Delete the item">
-          <p>Delete this item? It can be undone for a while.</p>
+          <p>Delete this item? Undo brings it back, until the page is loaded again.</p>
           {entity && shown && <Below table={table} entity={entity} form={shown} item={entry.item} />}
           {!entity && <Consequences of={broken({ table, before: entry.item, after: null })} />}
           <div class="actions">
@@ -362,9 +379,7 @@ export function Inspector({ table, entry, aimed = null, part, writable, keyboard
                 onEdit={() => setMode("edit")}
                 onRepair={(without) =>
                   void through(async () => {
-                    const after = await repair(table, entry.item, without);
-                    onChanged(idOf(table, entry.item), after);
-                    notify("Repaired");
+                    written("Repaired", entry.item, await repair(table, entry.item, without));
                   })
                 }
               />
@@ -396,7 +411,7 @@ export function Inspector({ table, entry, aimed = null, part, writable, keyboard
                   </button>
                 ))}
                 <a class="more-link" href={href(["t", table.name, "items"], { pk: JSON.stringify(table.keys.partition.map((each) => typed(entry.item[each.name]!))) })}>
-                  Show it
+                  Show the collection
                 </a>
               </div>
             )}

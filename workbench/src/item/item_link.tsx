@@ -18,8 +18,8 @@ export function ItemLink({ table, of, children }: { table: TableInfo; of: Item; 
     start: null,
   };
   return (
-    <a class="more-link" target="_blank" rel="noopener" href={href(["t", table.name, "items"], toQuery(view))}>
-      {children}
+    <a class="more-link" target="_blank" rel="noopener" title="In a new tab: what is typed here stays" href={href(["t", table.name, "items"], toQuery(view))}>
+      {children} <span aria-hidden="true">↗</span>
     </a>
   );
 }

@@ -47,6 +47,8 @@ export function Tree({ value }: { value: AttributeValue | undefined }) {
       );
     case "NULL":
       return <span class="v v-NULL">null</span>;
+    case "S":
+      return inner === "" ? <span class="absent">empty text</span> : <span class="v v-S">{inner as string}</span>;
     default:
       return <span class={`v v-${type}`}>{String(inner)}</span>;
   }

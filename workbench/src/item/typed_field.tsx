@@ -159,15 +159,7 @@ function Plain({ label, input, value, onChange, invalid, describedBy }: Props) {
       return <InstantInput shared={shared} value={text} onText={give} />;
     case "date":
     case "time":
-      return (
-        <input
-          {...shared}
-          type={input.kind}
-          step={input.kind === "time" ? "1" : undefined}
-          value={input.kind === "time" ? text.slice(0, 12) : text}
-          onInput={(event) => give(event.currentTarget.value)}
-        />
-      );
+      return <ClockInput shared={shared} type={input.kind} value={input.kind === "time" ? text.slice(0, 12) : text} onText={give} />;
     case "text":
       return (
         <span class="typed-text">
@@ -204,6 +196,42 @@ function Plain({ label, input, value, onChange, invalid, describedBy }: Props) {
   }
 }
 
+const LAST = { date: "9999-12-31", time: undefined, "datetime-local": "9999-12-31T23:59:59" }; // a year of four digits
+
+interface ClockProps {
+  shared: object;
+  type: "date" | "time" | "datetime-local";
+  step?: string;
+  value: string;
+  onText: (text: string) => void;
+}
+
+/** A picker of the browser, whose value is empty until all its parts are given: left half filled, it says so. */
+function ClockInput({ shared, type, step, value, onText }: ClockProps) {
+  const [isPartial, setPartial] = useState(false);
+  return (
+    <>
+      <input
+        {...shared}
+        type={type}
+        step={step ?? (type === "time" ? "1" : undefined)}
+        max={LAST[type]}
+        value={value}
+        onInput={(event) => {
+          setPartial(false);
+          onText(event.currentTarget.value);
+        }}
+        onBlur={(event) => setPartial(event.currentTarget.validity.badInput)}
+      />
+      {isPartial && (
+        <span class="wrong" role="alert">
+          incomplete: give all its parts
+        </span>
+      )}
+    </>
+  );
+}
+
 function InstantInput({ shared, value, onText }: { shared: object; value: string; onText: (text: string) => void }) {
   const name = useStore(zone);
   const wall = wallTime(value, name);
@@ -212,15 +240,12 @@ function InstantInput({ shared, value, onText }: { shared: object; value: string
       {value !== "" && wall === "" ? (
         <input {...shared} value={value} onInput={(event) => onText(event.currentTarget.value)} />
       ) : (
-        <input
-          {...shared}
+        <ClockInput
+          shared={shared}
           type="datetime-local"
           step={wall.includes(".") ? "0.001" : "1"}
           value={wall}
-          onInput={(event) => {
-            const next = event.currentTarget.value;
-            onText(next === "" ? "" : instantOf(next, name, value));
-          }}
+          onText={(next) => onText(next === "" ? "" : instantOf(next, name, value))}
         />
       )}
       {value === "" && (
@@ -357,8 +382,13 @@ function Members({ label, input, value, onChange }: { label: string; input: Inpu
     while (`name${number}` in value) number += 1;
     return `name${number}`;
   };
+  const rows = useRef<HTMLDivElement>(null);
+  const [added, setAdded] = useState(0);
+  useEffect(() => {
+    if (added) rows.current?.querySelector<HTMLInputElement>(":scope > .nested-row:last-of-type .member-name")?.select();
+  }, [added]);
   return (
-    <div class="nested">
+    <div class="nested" ref={rows}>
       {entries.map(([name, each], place) => (
         <div class="nested-row" key={idOf(name)}>
           <NameInput label={`Name in ${label}`} name={name} taken={entries.map(([one]) => one)} onName={(next) => replace(place, next, each)} />
@@ -366,7 +396,14 @@ function Members({ label, input, value, onChange }: { label: string; input: Inpu
           <Remove label={`${label}.${name}`} onClick={() => onChange(Object.fromEntries(entries.filter((_, at) => at !== place)))} />
         </div>
       ))}
-      <button type="button" class="link" onClick={() => onChange({ ...value, [fresh()]: emptyOf(item) })}>
+      <button
+        type="button"
+        class="link"
+        onClick={() => {
+          onChange({ ...value, [fresh()]: emptyOf(item) });
+          setAdded(added + 1);
+        }}
+      >
         Add to {label}
       </button>
     </div>

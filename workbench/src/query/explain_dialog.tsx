@@ -113,7 +113,7 @@ export function Explained({ given, onFault }: { given: Given; onFault?: (error: 
           )}
           {found.filter && cost.items_read > 0 && (
             <span class={cost.items_returned < cost.items_read ? "waste" : "quiet"}>
-              {plural(cost.items_read - cost.items_returned, "item")} of {count(cost.items_read)} {cost.items_read - cost.items_returned === 1 ? "is" : "are"} read and dropped: {units(found.wasted_units)} of {units(cost.units)} units
+              {plural(cost.items_read - cost.items_returned, "item")} of {count(cost.items_read)} {cost.items_read - cost.items_returned === 1 ? "is" : "are"} read and dropped: {units(found.wasted_units)} of {units(cost.units)} {cost.units === 1 ? "unit" : "units"}
             </span>
           )}
         </div>
@@ -124,7 +124,7 @@ export function Explained({ given, onFault }: { given: Given; onFault?: (error: 
           <span style={{ width: `${(100 * cost.items_returned) / cost.items_read}%` }} />
         </div>
       )}
-      {found.advice && <p class="save-by"><strong>Save by</strong> <Advice table={found.table} text={found.advice} /></p>}
+      {found.advice && <p class="save-by"><strong>Save by</strong> <Advice table={found.table} text={found.advice} filter={found.filter} /></p>}
       {isWrite && (
         <>
           <h3>Written</h3>
@@ -152,9 +152,9 @@ export function Explained({ given, onFault }: { given: Given; onFault?: (error: 
             <tbody>
               {found.alternatives.map((each) => (
                 <tr key={each.name}>
-                  <th scope="row"><Alternative table={found.table} name={each.name} /></th>
+                  <th scope="row"><Alternative table={found.table} name={each.name} filter={found.filter} /></th>
                   <td>{each.why_not}</td>
-                  <td class="number">{each.cost ? `${about(each.cost)}${units(each.cost.units)} units` : ""}</td>
+                  <td class="number">{each.cost ? `${about(each.cost)}${units(each.cost.units)} ${each.cost.units === 1 ? "unit" : "units"}` : ""}</td>
                 </tr>
               ))}
             </tbody>
@@ -170,20 +170,23 @@ export function Explained({ given, onFault }: { given: Given; onFault?: (error: 
 }
 
 /** Advice that begins with an access pattern leads to its form. */
-function Advice({ table, text }: { table: string; text: string }) {
+function Advice({ table, text, filter }: { table: string; text: string; filter: string }) {
   const [, name, rest] = /^(\S+ \((?:index|table) [^)]+\))(.*)$/s.exec(text) ?? [];
-  return name === undefined ? <>{text}</> : <><Alternative table={table} name={name} />{rest}</>;
+  return name === undefined ? <>{text}</> : <><Alternative table={table} name={name} filter={filter} />{rest}</>;
 }
 
-/** Another way to answer; an access pattern of the model leads to its form. */
-function Alternative({ table, name }: { table: string; name: string }) {
+/** Another way to answer; an access pattern of the model leads to its form, with the texts that the filter compares with. */
+function Alternative({ table, name, filter }: { table: string; name: string; filter: string }) {
   const [pattern, place] = name.split(/ (?=\()/);
   const [entity, key] = pattern!.split(".");
   const known = own(models.value, table)?.model?.entities.find((each) => each.name === entity)?.patterns.find((each) => each.name === key);
   if (!known) return <>{name}</>;
+  const compared = Object.fromEntries([...filter.matchAll(/([\w.-]+) = "([^"\\]*)"/g)].map(([, attribute, text]) => [attribute!, text!]));
+  const texts = Object.fromEntries([...known.group, ...known.order].filter((each) => Object.hasOwn(compared, each.name)).map((each) => [each.name, compared[each.name]!]));
+  const given = Object.keys(texts).length ? JSON.stringify({ texts }) : undefined;
   return (
     <>
-      <a class="more-link" href={href(["t", table, "items"], { pattern, index: known.index ?? undefined })}>
+      <a class="more-link" href={href(["t", table, "items"], { pattern, index: known.index ?? undefined, given })}>
         {pattern}
       </a>{" "}
       {place}

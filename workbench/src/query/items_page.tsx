@@ -13,6 +13,7 @@ import { takenUp, type Typed } from "../item/left_forms";
 import { change, route } from "../router";
 import { refreshTable, session } from "../session";
 import { useShortcuts } from "../shortcuts";
+import { tellSafeMode } from "../shell/messages";
 import { useStore } from "../store";
 import { count, plural } from "../values";
 import { QueryBar } from "./query_bar";
@@ -95,7 +96,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
   useShortcuts(
     [
       { keys: ["r"], title: "Read again", run: again },
-      { keys: ["n"], title: "New item", run: () => writable && create(null) },
+      { keys: ["n"], title: "New item", run: () => (writable ? create(null) : tellSafeMode()) },
       { keys: ["s"], title: "Download the rows or the table as a file", run: () => setSaving(true) },
       {
         keys: ["Escape"],
@@ -202,6 +203,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
               }
             }}
             compareWith={view.index ? null : beside}
+            isItemOpen={open === "new" || (open === "item" && selected !== null)}
             checked={checked}
             onCheck={check}
           />

@@ -101,6 +101,11 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent 
         event.preventDefault();
         void run();
       }}
+      onKeyDown={(event) => {
+        if (event.key !== "Enter" || !(event.target instanceof HTMLSelectElement)) return;
+        event.preventDefault(); // as in a field for text
+        void run();
+      }}
     >
       {pattern.group.map((each) => (
         <label key={each.name}>

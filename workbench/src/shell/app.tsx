@@ -11,7 +11,7 @@ import { remembered, useStore } from "../store";
 import { toggleTheme } from "../theme";
 import { follow, followed, type Fault } from "../design/design_calls";
 import { Help } from "./help";
-import { Failure, Notices, undoLast } from "./messages";
+import { Failure, Notices, UndoButton, undoLast } from "./messages";
 import { nearest, NotFound } from "./not_found";
 import { Palette } from "./palette";
 import { TABLE_VIEWS, topViews } from "./pages";
@@ -124,6 +124,7 @@ export function App() {
             <h1 class="title">{top?.title ?? "Workbench"}</h1>
           )}
           <span class="space" />
+          <UndoButton />
           <button class="search" onClick={() => setOverlay("palette")}>
             <span>Search</span> <kbd>{keyName("Mod+k")}</kbd>
           </button>

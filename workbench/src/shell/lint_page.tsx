@@ -48,7 +48,7 @@ export function LintPage({ table }: { table: TableInfo }) {
           <h2>Nothing found</h2>
           <p>
             Keys, indexes and a sample of the items of {table.name} were checked: widths and cases of keys, hot and large
-            partitions, unused indexes, items near the limit. <code>isotone lint</code> does the same in CI.
+            partitions, unused indexes, items near the limit. <code>isotone lint</code> does the same in CI. Items that do not fit the model have the mark ⚠ in the list; <code>isotone verify</code> finds them all.
           </p>
         </div>
       </div>

@@ -11,7 +11,7 @@ import { useStore } from "../store";
 import { toggleTheme } from "../theme";
 import { count } from "../values";
 import { Dialog } from "./dialog";
-import { notify, undoable, undoLast } from "./messages";
+import { inWords, notify, undoable, undoLast } from "./messages";
 import { TABLE_VIEWS, topViews } from "./pages";
 
 interface Command {
@@ -32,7 +32,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const { path } = useStore(route);
   const known = useStore(models);
   const kept = useStore(saved());
-  const last = useStore(undoable);
+  const last = useStore(undoable).at(-1);
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState(0);
   const list = useRef<HTMLUListElement>(null);
@@ -74,13 +74,14 @@ export function Palette({ onClose }: { onClose: () => void }) {
         if (loaded && found?.writable) listed.push({ title: `New ${entity.name}`, group: "Command", hint: name, run: () => go(["t", name, "items"], { new: entity.name }) });
       }
     for (const each of kept) listed.push({ title: each.name ?? each.words, group: "Saved query", hint: each.words, run: () => (location.hash = each.address) });
-    if (last) listed.push({ title: `Undo: ${last.text}`, group: "Command", hint: "u", run: undoLast });
+    if (last) listed.push({ title: `Undo: ${inWords(last)}`, group: "Command", hint: "u", run: undoLast });
     for (const view of topViews(found)) listed.push({ title: view.title, group: "View", run: () => go([view.name]) });
     listed.push({ title: "Light or dark colours", group: "Command", hint: "t", run: toggleTheme });
     listed.push({ title: "Read the list of tables again", group: "Command", run: () => void refreshTables() });
     if (found)
       listed.push({
-        title: found.writable ? "Safe mode: refuse writes" : "Unlock writes",
+        title: found.writable ? "Safe mode: refuse writes" : "Safe mode off: allow writes",
+        words: "lock unlock read-write",
         group: "Command",
         run: () => void unlock(!found.writable).catch((error: Error) => notify(error.message, { failed: true })),
       });

@@ -69,6 +69,12 @@ export function DifferenceList({ comparison, rows, place, onPlace, onOpen, check
   };
   const move = (wanted: number) => onPlace(Math.max(0, Math.min(rows.size - 1, wanted)));
   const current = rows.at(place);
+  const checkBetween = (one: number, other: number) => {
+    for (let at = Math.min(one, other); at <= Math.max(one, other); at += 1) {
+      const between = rows.at(at);
+      if (between && !checked.has(between.number)) onCheck(between);
+    }
+  };
   useShortcuts([
     { keys: ["j", "ArrowDown"], title: "Next difference", run: () => move(place + 1) },
     { keys: ["k", "ArrowUp"], title: "Previous difference", run: () => move(place - 1) },
@@ -131,9 +137,10 @@ export function DifferenceList({ comparison, rows, place, onPlace, onOpen, check
                 isChecked={checked.has(found.number)}
                 isDone={done(found)}
                 repeats={!isStacked && before !== null && sameKey(before, found, partition!)}
-                onSelect={(isMore) => {
+                onSelect={({ shiftKey, metaKey, ctrlKey }) => {
                   onPlace(each);
-                  if (isMore) onCheck(found);
+                  if (shiftKey) checkBetween(place, each);
+                  else if (metaKey || ctrlKey) onCheck(found);
                 }}
                 onOpen={() => {
                   onPlace(each);
@@ -168,7 +175,8 @@ interface RowProps {
   isDone: boolean;
   /** It has the partition of the row above. */
   repeats: boolean;
-  onSelect: (isMore: boolean) => void;
+  /** Selects it also for putting back: with Ctrl or ⌘ this one, with Shift all from the last one. */
+  onSelect: (event: MouseEvent) => void;
   onOpen: () => void;
   onCheck: () => void;
 }
@@ -183,7 +191,8 @@ function DifferenceRow({ row, comparison, style, isSelected, isChecked, isDone, 
       role="option"
       aria-selected={isSelected}
       style={style}
-      onClick={(event) => onSelect(event.metaKey || event.ctrlKey)}
+      onMouseDown={(event) => event.shiftKey && event.preventDefault()} // it selects items, not text
+      onClick={onSelect}
       onDblClick={onOpen}
     >
       <span class="difference-sign" title={isChecked ? "Selected" : "Select (x)"} onClick={(event) => { event.stopPropagation(); onCheck(); }}>
