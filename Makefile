@@ -24,7 +24,7 @@ TOOLS := $(wildcard tests/advisor tests/bench tests/cli tests/demo tests/design 
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick matrix lowest newest suites long check check-here check-win32 check-darwin check-typing format lock files pictures docs-serve bench since instructions oracle oracle-requests oracle-library redis postgres crash attack clients schemas browser workbench docs packages image release clean
+.PHONY: help demo test quick matrix lowest newest suites long check check-here check-win32 check-darwin check-typing format lock files pictures screenshots docs-serve bench since instructions oracle oracle-requests oracle-library redis postgres crash attack clients schemas browser workbench docs packages image release clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -158,6 +158,9 @@ workbench: ## rebuild the web application (needs Node 20 or later)
 	@echo "installing the generator of the site into .venv-docs, once"
 	$(call install,.venv-docs,requirements/docs.txt)
 	@touch $@
+
+screenshots: $(READY) ## take the screenshots of the workbench that the pages show, from the demo (needs Chromium)
+	$(BIN)/python -m tests.docs.screenshots
 
 docs: .venv-docs/.ready ## build the site into build/site; a dead link or anchor fails (REPOSITORY=https://… for its links to the source)
 	.venv-docs/bin/python -m website.assemble $(REPOSITORY)

@@ -132,6 +132,8 @@ def test_a_sparse_index_is_seen_as_what_it_leaves_out(bench):
     assert len(left_out) == 10
     assert all(text.startswith(("FORK", "STAR")) for text in left_out)
     assert bench.page.locator(".pane").nth(1).locator(".row.item").count() == 16
+    for name in bench.page.locator(".partition-name, .sort-name").all():
+        assert name.evaluate("each => each.scrollWidth <= each.clientWidth"), name.inner_text()
 
 
 def test_a_range_is_drawn_within_its_collection(bench):

@@ -15,7 +15,8 @@ export const GAP = 14;
 export const STACKED = 48;
 
 const CHARACTER = 7.3;
-const HEADING = 172; // "Sort key" and "↓ ascending", around the names of the key
+const SORT_HEADING = 172; // "Sort key" and "↓ ascending", around the names of the key
+const PARTITION_HEADING = 106; // "Partition key", before the names of the key
 const VALUES = 180; // for the values beside the keys
 const NARROWEST = 64;
 const WIDEST = 300;
@@ -105,6 +106,7 @@ export class Columns {
   itemHeight = ITEM;
   /** The widths of the key columns that the first page needs. */
   private partition = 210;
+  private headings = { partition: 120, sort: 150 };
   private sort = 290;
   private isFitted = false;
 
@@ -176,17 +178,19 @@ export class Columns {
    * is open, whose values stand beside the list. `beside` is what stands beside the sort key in its column. */
   keyWidths(pane: number, beside: number, isItemOpen: boolean): { partition: number; sort: number } {
     const { widths } = arrangementOf(this.table, KEYS);
-    const partition = widths["partition"] ?? Math.min(this.partition, Math.max(120, Math.round(pane * (isItemOpen ? 0.28 : 0.2))));
+    const partition = widths["partition"] ?? Math.min(this.partition, Math.max(this.headings.partition, Math.round(pane * (isItemOpen ? 0.28 : 0.2))));
     const most = isItemOpen ? pane - VALUES : Math.floor(pane * 0.52);
-    return { partition, sort: widths["sort"] ?? Math.min(this.sort + beside, Math.max(150, most - partition)) };
+    return { partition, sort: widths["sort"] ?? Math.min(this.sort + beside, Math.max(this.headings.sort + beside, most - partition)) };
   }
 
   /** Makes the key columns as wide as the first page needs, and their names. */
-  fit(partition: string[], sort: string[], names: string): void {
+  fit(partition: string[], partitionNames: string, sort: string[], sortNames: string): void {
     if (this.isFitted || !partition.length) return;
     this.isFitted = true;
-    this.partition = widthOf(partition, 150, 280);
-    this.sort = widthOf(sort, Math.round(HEADING + names.length * CHARACTER), 420);
+    const headingOf = (room: number, names: string, most: number) => Math.min(Math.round(room + names.length * CHARACTER), most);
+    this.headings = { partition: headingOf(PARTITION_HEADING, partitionNames, 280), sort: headingOf(SORT_HEADING, sortNames, 420) };
+    this.partition = widthOf(partition, Math.max(150, this.headings.partition), 280);
+    this.sort = widthOf(sort, this.headings.sort, 420);
   }
 
   /** Makes room for the keys of items around the range. */

@@ -229,8 +229,8 @@ export class CollectionWindow {
   private fit(entries: Entry[]): void {
     const keys = keysOf(this.view);
     const partition = entries.map((each) => keys.partition.map(({ name }) => shortText(each.item[name], 60)).join(" "));
-    const names = (keys.sort.length ? keys.sort : keys.partition).map((each) => each.name);
-    this.columns.fit(partition, this.sortTexts(entries), names.join(" · "));
+    const namesOf = (key: { name: string }[]) => key.map((each) => each.name).join(" · ");
+    this.columns.fit(partition, namesOf(keys.partition), this.sortTexts(entries), namesOf(keys.sort.length ? keys.sort : keys.partition));
   }
 
   /** What stands in the column of the sort key: before the key, the mark of an item that does not fit its model. */
