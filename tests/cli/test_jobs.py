@@ -14,6 +14,7 @@ from tests.crash.disk import Fault, recording_disk
 
 from isotone.cli import jobs
 from isotone.errors import IsotoneError
+from isotone.tables.pace import Pace
 from isotone.tables.progress import Progress
 
 ARGUMENTS = argparse.Namespace(quiet=True)
@@ -67,3 +68,9 @@ def test_another_warning_is_printed_beside_the_error(capsys: pytest.CaptureFixtu
     with pytest.raises(IsotoneError), jobs.running_job("import", ARGUMENTS):
         fail()
     assert capsys.readouterr().err == "isotone: the disk is slow\n"
+
+
+def test_a_job_that_is_stopped_before_it_has_a_state_was_interrupted() -> None:
+    with pytest.raises(KeyboardInterrupt), jobs.running_job("diff", ARGUMENTS) as (job, _):
+        job.stop.set()
+        Pace(stop=job.stop).wait()
