@@ -83,9 +83,8 @@ def test_a_request(isotone: Run, shop: Path) -> None:
 
 def test_a_request_with_a_number_and_one_that_is_malformed(isotone: Run, shop: Path) -> None:
     request: dict[str, object] = {"TableName": "Orders", "Limit": 1}
-    assert "Scan of table Orders" in isotone(
-        "explain", shop, "--call", "Scan", json.dumps(request)
-    ).out
+    out = isotone("explain", shop, "--call", "Scan", json.dumps(request)).out
+    assert "Scan of table Orders" in out
     code, _, err = isotone("explain", shop, "--call", "BatchGetItem", json.dumps(request))
     assert code == 1
     assert err.startswith("isotone: ValidationException: ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import threading
 from pathlib import Path
 
 import apsw
@@ -71,6 +72,7 @@ def test_another_warning_is_printed_beside_the_error(capsys: pytest.CaptureFixtu
 
 
 def test_a_job_that_is_stopped_before_it_has_a_state_was_interrupted() -> None:
-    with pytest.raises(KeyboardInterrupt), jobs.running_job("diff", ARGUMENTS) as (job, _):
-        job.stop.set()
-        Pace(stop=job.stop).wait()
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(KeyboardInterrupt), jobs.running_job("diff", ARGUMENTS):
+        Pace(stop=stop).wait()

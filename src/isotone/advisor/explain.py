@@ -78,7 +78,7 @@ _PAGES_OF_A_SERVICE: Final = 1  # where it takes units from those of the table
 _BATCHES: Final = frozenset(
     {"BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"}
 )
-_CHECKED: Final = (READS | WRITES | _BATCHES) - {"ConditionCheck"}  # actions of a request of its own
+_CHECKED: Final = READS | (WRITES - {"ConditionCheck"}) | _BATCHES  # what has a request of its own
 _INSTEAD: Final = (
     "give a query such as Order.primary.where(…), a PartiQL statement, or an action with its request: "
     "('Query', {…})"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import apsw
@@ -58,7 +59,7 @@ def _can_be_mapped(path: str) -> bool:
     """
     if not path or not hasattr(os, "statvfs"):
         return True
-    file, disk = os.stat(path), os.statvfs(path)
+    file, disk = Path(path).stat(), os.statvfs(path)
     return file.st_size - file.st_blocks * 512 <= disk.f_bavail * disk.f_frsize
 
 
