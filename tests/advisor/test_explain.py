@@ -15,7 +15,7 @@ from tests.effort import examples
 
 import isotone
 from isotone import ManualClock, Table
-from isotone.errors import UsageError, ValidationException
+from isotone.errors import ApiError, UsageError, ValidationException
 from isotone.server import running_server
 
 BLUE = Ticket.team == "blue"
@@ -564,6 +564,31 @@ def test_a_request_without_what_it_needs_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match=f"{operation} has no {name}"):
         isotone.explain(store, (operation, {}))
+
+
+@pytest.mark.parametrize(
+    ("operation", "request_"),
+    [
+        ("BatchGetItem", {}),
+        ("BatchGetItem", {"RequestItems": {"places": {}}}),
+        ("BatchWriteItem", {"RequestItems": []}),
+        ("TransactGetItems", {"TransactItems": [{"Get": {}}]}),
+        ("TransactWriteItems", {"TransactItems": 5}),
+        ("GetItem", {"TableName": "places"}),
+        ("GetItem", {"TableName": "places", "Key": {"PK": "a", "SK": "b"}}),
+        ("PutItem", {"TableName": "places", "Item": []}),
+        ("Scan", {"TableName": "places", "Limit": "few"}),
+        ("Query", {"TableName": "places", "KeyConditionExpression": 5}),
+    ],
+)
+def test_a_malformed_request_is_refused_as_the_service_does(
+    store: isotone.Store, operation: str, request_: Any
+) -> None:
+    with pytest.raises(ApiError) as asked:
+        store.backend.execute(operation, request_)
+    with pytest.raises(ApiError) as explained:
+        isotone.explain(store, (operation, request_))
+    assert (type(explained.value), str(explained.value)) == (type(asked.value), str(asked.value))
 
 
 def test_control_characters_are_shown_as_text(store: isotone.Store) -> None:

@@ -81,6 +81,15 @@ def test_a_request(isotone: Run, shop: Path) -> None:
     assert "there is no such item" in out
 
 
+def test_a_request_with_a_number_and_one_that_is_malformed(isotone: Run, shop: Path) -> None:
+    request: dict[str, object] = {"TableName": "Orders", "Limit": 1}
+    out = isotone("explain", shop, "--call", "Scan", json.dumps(request)).out
+    assert "Scan of table Orders" in out
+    code, _, err = isotone("explain", shop, "--call", "BatchGetItem", json.dumps(request))
+    assert code == 1
+    assert err.startswith("isotone: ValidationException: ")
+
+
 def test_into_files(isotone: Run, shop: Path, tmp_path: Path) -> None:
     assert isotone("explain", shop, "Orders", "customer=ann", "--svg", tmp_path / "o.svg").code == 0
     assert (tmp_path / "o.svg").read_text(encoding="utf-8").startswith("<svg")

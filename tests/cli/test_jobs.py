@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import threading
 from pathlib import Path
 
 import apsw
@@ -14,6 +15,7 @@ from tests.crash.disk import Fault, recording_disk
 
 from isotone.cli import jobs
 from isotone.errors import IsotoneError
+from isotone.tables.pace import Pace
 from isotone.tables.progress import Progress
 
 ARGUMENTS = argparse.Namespace(quiet=True)
@@ -67,3 +69,10 @@ def test_another_warning_is_printed_beside_the_error(capsys: pytest.CaptureFixtu
     with pytest.raises(IsotoneError), jobs.running_job("import", ARGUMENTS):
         fail()
     assert capsys.readouterr().err == "isotone: the disk is slow\n"
+
+
+def test_a_job_that_is_stopped_before_it_has_a_state_was_interrupted() -> None:
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(KeyboardInterrupt), jobs.running_job("diff", ARGUMENTS):
+        Pace(stop=stop).wait()

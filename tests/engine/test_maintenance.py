@@ -106,3 +106,33 @@ def test_a_corrupt_region_keeps_no_other_waiting(monkeypatch: pytest.MonkeyPatch
         with pytest.raises(StorageCorrupt):
             maintenance.finish(database.engine)
         assert ask("Scan", TableName="tab")["Count"] == 0
+
+
+def test_items_expire_whose_index_another_worker_fills_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It may be filled between the look for expired items and the look for indexes that others fill."""
+    monkeypatch.setattr(embedded.Database, "_wake_if_wanted", lambda _: None)
+    clock = isotone.ManualClock(NOW)
+    with isotone.open(clock=clock) as database:
+        ask = Asker(database, clock)
+        ask.table()
+        ask("PutItem", TableName="tab", Item={"p": {"S": "a"}, "until": {"N": str(NOW - 1)}})
+        specification = {"AttributeName": "until", "Enabled": True}
+        ask("UpdateTimeToLive", TableName="tab", TimeToLiveSpecification=specification)
+        fill, *others = maintenance._WORK
+        turns = 0
+
+        def fills_after_the_step(engine: Any) -> bool:
+            nonlocal turns
+            turns += 1
+            return turns > 1 and fill(engine)
+
+        def another_worker(engine: Any) -> bool:
+            while turns == 1 and fill(engine):
+                pass
+            return False
+
+        monkeypatch.setattr(maintenance, "_WORK", (fills_after_the_step, *others, another_worker))
+        database.finish_maintenance()
+        assert ask("Scan", TableName="tab")["Count"] == 0

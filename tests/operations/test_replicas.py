@@ -207,6 +207,19 @@ def test_a_paused_replica_catches_up_when_the_pause_ends(world: World) -> None:
     assert len(world.items(AWAY)) == delivery.SLICE + 2
 
 
+@pytest.mark.parametrize("lag", [{"paused": True}, {"lag": 10}])
+def test_a_clock_that_is_set_back_holds_no_write_up(world: World, lag: dict[str, Any]) -> None:
+    world.create()
+    world.replicate(AWAY)
+    with replication(world.database, **lag):
+        world.put(HOME, "1", "before")
+        world.clock.set(world.clock.now() - 1000)
+        world.put(HOME, "1", "after")
+    assert world.items(HOME) == world.items(AWAY) == {"1": "after"}
+    world.put(HOME, "1", "without a lag")
+    assert world.items(AWAY) == {"1": "without a lag"}
+
+
 def test_the_last_writer_wins(world: World) -> None:
     world.create()
     world.replicate(AWAY)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import apsw
 import pytest
@@ -85,6 +87,20 @@ def test_parts_are_about_equal(tmp_path: Path) -> None:
     sizes = [sum(1 for _ in store.range("one", part.low, part.high)) for part in parts]
     assert len(sizes) > 2
     assert max(sizes) <= 2 * min(sizes[:-1])
+    store.close()
+
+
+def test_no_page_is_read_of_a_file_whose_holes_have_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a full tmpfs, it would end the process."""
+    path = tmp_path / "store.db"
+    made(path, 3000).close()
+    os.truncate(path, path.stat().st_size + 2**20)
+    store = SQLiteStore(path)
+    assert len(store.parts(["one"], 8)["one"]) > 1
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_bavail=0, f_frsize=4096))
+    assert store.parts(["one"], 8)["one"] == [TreePart()]
     store.close()
 
 

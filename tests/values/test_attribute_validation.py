@@ -241,6 +241,19 @@ def test_levels(code: str) -> None:
         assert refusal.value.message == TOO_DEEP
 
 
+@pytest.mark.parametrize("code", ["L", "M"])
+def test_a_value_that_contains_itself_is_refused(code: str) -> None:
+    endless: dict[str, Any] = {"L": []} if code == "L" else {"M": {}}
+    if code == "L":
+        endless["L"].append(endless)
+    else:
+        endless["M"]["x"] = endless
+    for refuse in (lambda: canonical_value(endless), lambda: canonical_item({"a": endless})):
+        with pytest.raises(ValidationException) as refusal:
+            refuse()
+        assert refusal.value.message == TOO_DEEP
+
+
 def test_a_bottomless_value_is_refused_and_not_a_crash() -> None:
     with pytest.raises(SerializationException):
         canonical_item({"a": nested(50_000, "M", {"S": 5})})

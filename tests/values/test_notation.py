@@ -154,3 +154,12 @@ def test_half_of_a_character_is_refused(text: str) -> None:
 def test_both_halves_are_a_character() -> None:
     assert parse_json('"\\ud83d\\ude00"') == "\U0001f600"
     assert parse_json('"\\\\ud800"') == "\\ud800"
+
+
+@pytest.mark.parametrize(
+    "text", ['{"S": 5}', '{"B": 1234}', '{"SS": ["a", 5]}', '{"BS": [1234]}', '{"BOOL": 1}']
+)
+def test_a_number_is_not_made_a_text(text: str) -> None:
+    """A map with a member S, of a program that knows nothing of DynamoDB's form, would lose its type."""
+    with pytest.raises(UsageError, match="has a JSON number, which the type"):
+        read_item(parse_json(f'{{"a": {text}}}'))

@@ -148,6 +148,10 @@ def test_errors_are_values_with_the_engines_own_words(page):
         "POST", "/workbench/api/session", b"{not json", X_Isotone_Workbench="1", Origin=page.url
     )
     assert json.loads(wrong.body)["error"]["code"] == "BadRequest"
+    deep = page.send(
+        "POST", "/workbench/api/session", b"[" * 100_000, X_Isotone_Workbench="1", Origin=page.url
+    )
+    assert json.loads(deep.body)["error"]["code"] == "UsageError"
 
 
 def test_a_server_with_credentials_has_no_page(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, overload
 
@@ -36,7 +37,7 @@ from isotone.advisor.write_costs import (
     plan_of_write,
 )
 from isotone.backends.interface import Request, as_text
-from isotone.errors import UsageError
+from isotone.errors import ResourceNotFoundException, UsageError
 from isotone.expressions.partiql import Exists, parse_statement
 from isotone.inference import existing_table
 from isotone.model import (
@@ -77,6 +78,7 @@ _PAGES_OF_A_SERVICE: Final = 1  # where it takes units from those of the table
 _BATCHES: Final = frozenset(
     {"BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"}
 )
+_CHECKED: Final = READS | (WRITES - {"ConditionCheck"}) | _BATCHES  # what has a request of its own
 _INSTEAD: Final = (
     "give a query such as Order.primary.where(…), a PartiQL statement, or an action with its request: "
     "('Query', {…})"
@@ -177,6 +179,10 @@ class _Explaining:
             given = {"Parameters": [*parameters]} if parameters else {}
             return (yield from self._of_statement({"Statement": subject, **given}))
         operation, request, models = _request_of(subject)
+        if not models and operation in _CHECKED:
+            if operation not in _BATCHES:
+                _member(operation, request, "TableName")
+            _refuse_malformed(operation, request)
         return (yield from self._of_request(operation, request, models))
 
     def _sample(self, table: str) -> Steps[TableSample]:
@@ -420,6 +426,14 @@ def _request_of(subject: Any) -> tuple[str, Request, Sequence[Table]]:
                 is_read = operation == "TransactWriteItems" and _only_gets(subject)
                 return "TransactGetItems" if is_read else operation, subject, ()
     raise UsageError(f"{subject!r} cannot be explained; {_INSTEAD}")
+
+
+def _refuse_malformed(operation: str, request: Request) -> None:
+    """Raise the error of a request that is refused whatever the tables are: an empty database answers it."""
+    from isotone.backends.embedded import open as open_database  # only needed here
+
+    with open_database(":memory:") as empty, suppress(ResourceNotFoundException):
+        empty.execute(operation, request)
 
 
 def _only_gets(request: Request) -> bool:

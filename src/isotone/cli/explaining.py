@@ -118,7 +118,8 @@ def _page(explained: isotone.Explanation) -> str:
 def _subject(arguments: argparse.Namespace) -> Any:
     what: str = arguments.what
     if arguments.call:
-        request = parse_json(what)
+        parse_json(what)  # says where it is not JSON, but reads a number as text
+        request = json.loads(what)
         if not isinstance(request, dict):
             raise UsageError('a request must be a JSON object, such as {"TableName": "Orders"}')
         return arguments.call, request

@@ -21,6 +21,7 @@ from isotone.cli.program import INTERRUPTED, print_error
 from isotone.cli.progress import ProgressOutput, add_progress_argument, progress_output
 from isotone.errors import IsotoneError
 from isotone.tables.jobs import Job
+from isotone.tables.pace import Stopped
 
 _A_MOMENT: Final = 1.0  # seconds that a warning is held back, in case the job ends
 
@@ -52,6 +53,8 @@ def running_job(
     try:
         with progress_output(command, arguments) as output, _stopped_by_interrupt(job.stop):
             yield job, output
+    except Stopped:  # before there was a state to continue
+        raise KeyboardInterrupt from None
     except IsotoneError as error:
         warnings.forget(str(error))
         raise

@@ -82,8 +82,8 @@ def _step(engine: Engine, corrupt: list[StorageCorrupt]) -> float:
 
 
 def _is_busy(work: Callable[[Engine], bool], engine: Engine, corrupt: list[StorageCorrupt]) -> bool:
-    """Do a slice of one kind of work; returns whether there is more. Corrupt data is logged and does not block other
-    work.
+    """Do a slice of one kind of work, or look for it; returns whether there is more. Corrupt data is logged and does
+    not block other work.
     """
     try:
         return work(engine)
@@ -96,9 +96,22 @@ def _is_busy(work: Callable[[Engine], bool], engine: Engine, corrupt: list[Stora
 
 def finish(engine: Engine) -> None:
     """Do all work that is due now, and wait for indexes that other workers fill."""
-    while not (delay := step(engine)) or _is_filling(engine):
-        if delay:
+    while True:
+        unfilled = _count_unfilled(engine)
+        delay = step(engine)
+        if not delay:
+            continue
+        if _is_filling(engine):
             time.sleep(_SHORT)
+        elif _count_unfilled(engine) >= unfilled:
+            return
+        # Otherwise another worker has filled an index during this step, which may have looked for expired items before.
+
+
+def _count_unfilled(engine: Engine) -> int:
+    """How many regions have an index that is not filled. A step reports what is corrupt."""
+    regions = list(engine.home.regions.values())
+    return sum(_is_busy(backfill.pending, each, []) for each in regions)
 
 
 def _is_filling(engine: Engine) -> bool:

@@ -83,9 +83,11 @@ def _due(source: Engine, table: StoredTable, region: str) -> Iterator[replica_lo
     is_strong = replication.consistency == "STRONG"
     if home.replication_paused and not is_strong:
         return
-    latest = replica_log.now(source) - (0 if is_strong else int(home.replication_lag * 1_000_000))
+    now = replica_log.now(source)
+    lag = 0 if is_strong else int(home.replication_lag * 1_000_000)
     for entry in replica_log.waiting(source, table, region):
-        if entry.sent > latest:
+        # One that was sent more than the lag after now is due, too: the clock was set back since.
+        if now - lag < entry.sent <= now + lag:
             return
         yield entry
 

@@ -9,8 +9,10 @@ the parts are less equal, but together they still cover every possible key exact
 
 from __future__ import annotations
 
+import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import apsw
@@ -34,6 +36,8 @@ _BLOB: Final = 12
 
 def cut(connection: Any, trees: Sequence[str], most: int) -> dict[str, list[TreePart]]:
     """The parts of each tree, of about `most` pages each; one part if the tree does not exist."""
+    if not _can_be_mapped(connection.filename):
+        return {tree: [TreePart()] for tree in trees}
     roots = dict(connection.execute(_ROOTS).fetchall())
     size: int = connection.execute("PRAGMA page_size").get
 
@@ -45,6 +49,18 @@ def cut(connection: Any, trees: Sequence[str], most: int) -> dict[str, list[Tree
         return content
 
     return {tree: list(_Cutting(page, roots.get(tree, 0), most).parts()) for tree in trees}
+
+
+def _can_be_mapped(path: str) -> bool:
+    """Whether the disk has room for the holes of a file; the path of memory is empty.
+
+    SQLite lengthens a file before it copies its log into it. If the disk is full then, the file ends in a hole, whose
+    pages are in the log. A `tmpfs` needs room to map a page of it, and a read without room ends the process (SIGBUS).
+    """
+    if not path or not hasattr(os, "statvfs"):
+        return True
+    file, disk = Path(path).stat(), os.statvfs(path)
+    return file.st_size - file.st_blocks * 512 <= disk.f_bavail * disk.f_frsize
 
 
 class _Cutting:

@@ -78,7 +78,10 @@ def read_value(parsed: Any) -> AttributeValue:
     if type(parsed) is dict:
         if len(parsed) == 1 and _CODES.issuperset(parsed):
             ((code, content),) = parsed.items()
-            return {code: _READ_TYPED.get(code, _plain)(content)}
+            read_typed = _READ_TYPED.get(code)
+            return {
+                code: _without_numbers(code, content) if read_typed is None else read_typed(content)
+            }
         return {"M": read_item(parsed)}
     read = _READ.get(type(parsed))
     if read is not None:
@@ -124,10 +127,20 @@ def _refuse(constant: str) -> Any:
 _DECODER: Final = json.JSONDecoder(parse_int=_Number, parse_float=_Number, parse_constant=_refuse)
 
 
-def _plain(content: Any) -> Any:
-    """The content of a typed form. Numbers may be JSON numbers or, as in DynamoDB JSON, strings."""
+def _without_numbers(code: str, content: Any) -> Any:
+    """The content of a typed form that has no numbers: `{"S": 5}` may be meant as a map, so it is not made a text."""
+    if any(isinstance(each, _Number) for each in (content if type(content) is list else [content])):
+        raise UsageError(
+            f'{{"{code}": …}} has a JSON number, which the type {code} does not have; put it in quotes, or write '
+            f'{{"M": {{"{code}": …}}}} for a map with this member'
+        )
+    return content
+
+
+def _numbers(content: Any) -> Any:
+    """The content of N or NS: JSON numbers or, as in DynamoDB JSON, strings."""
     if isinstance(content, list):
-        return [_plain(member) for member in content]
+        return [_numbers(member) for member in content]
     return str(content) if isinstance(content, _Number) else content
 
 
@@ -139,7 +152,12 @@ def _read_map(content: Any) -> Any:
     return read_item(content) if isinstance(content, dict) else content
 
 
-_READ_TYPED: Final[dict[str, Callable[[Any], Any]]] = {"L": _read_list, "M": _read_map}
+_READ_TYPED: Final[dict[str, Callable[[Any], Any]]] = {
+    "L": _read_list,
+    "M": _read_map,
+    "N": _numbers,
+    "NS": _numbers,
+}
 
 _READ: Final[dict[type, Callable[[Any], AttributeValue]]] = {
     str: lambda text: {"S": text},

@@ -36,12 +36,17 @@ def check_item(members: Any) -> None:
 def check_value(value: Any) -> None:
     """Raise `SerializationException` unless this has the shape of a value; null counts as absent.
 
-    Uses its own stack, so that deep nesting cannot exhaust Python's. Visits values in document order.
+    Uses its own stack, so that deep nesting cannot exhaust Python's. Visits values in document order, and each object
+    once, because a value that a program has built may contain itself.
     """
     pending = [value]
+    visited: set[int] = set()
     while pending:
-        parts = [part for content in _contents(pending.pop()) for part in content]
-        pending.extend(reversed(parts))
+        visiting = pending.pop()
+        if id(visiting) not in visited:
+            visited.add(id(visiting))
+            parts = [part for content in _contents(visiting) for part in content]
+            pending.extend(reversed(parts))
 
 
 def _contents(value: Any) -> Iterator[Iterable[Any]]:

@@ -182,7 +182,10 @@ def _load(source: Source) -> WorkbenchCalls:
 async def _answered(name: str, calls: WorkbenchCalls, body: bytes) -> dict[str, Any]:
     try:
         method = calls.by_name(name)
-        given = msgspec.json.decode(body or b"{}")
+        try:
+            given = msgspec.json.decode(body or b"{}")
+        except RecursionError:
+            raise UsageError(f"the body of the call {name!r} is nested too deeply") from None
         if not isinstance(given, dict):
             raise UsageError(f"the body of the call {name!r} must be a JSON object")
         answer: Awaitable[dict[str, Any]] = method(given)
