@@ -176,7 +176,7 @@ def test_wide_keys_give_way_to_values(bench):
         - document.querySelector('.collection').getBoundingClientRect().left"""
     for size in (1440, 1000, 900):
         bench.page.set_viewport_size({"width": size, "height": 900})
-        bench.until(f"{keys} <= document.querySelector('.collection').clientWidth * 0.52")
+        bench.until(f"{keys} <= document.querySelector('.collection').clientWidth * 0.6")
 
 
 def test_a_phone_shows_the_first_values_beside_the_keys(bench):

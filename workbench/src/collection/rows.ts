@@ -174,13 +174,15 @@ export class Columns {
     return Math.max(0, ...ends);
   }
 
-  /** The widths of the key columns in a pane: as wide as they need, but they leave half of it for values; less where an item
-   * is open, whose values stand beside the list. `beside` is what stands beside the sort key in its column. */
+  /** The widths of the key columns in a pane: as wide as they need, but they leave half of it for values, or two fifths where
+   * their names need that; less where an item is open, whose values stand beside the list. `beside` is what stands beside the
+   * sort key in its column. */
   keyWidths(pane: number, beside: number, isItemOpen: boolean): { partition: number; sort: number } {
     const { widths } = arrangementOf(this.table, KEYS);
     const partition = widths["partition"] ?? Math.min(this.partition, Math.max(this.headings.partition, Math.round(pane * (isItemOpen ? 0.28 : 0.2))));
     const most = isItemOpen ? pane - VALUES : Math.floor(pane * 0.52);
-    return { partition, sort: widths["sort"] ?? Math.min(this.sort + beside, Math.max(this.headings.sort + beside, most - partition)) };
+    const heading = Math.min(this.headings.sort + beside, Math.floor(pane * 0.6) - partition);
+    return { partition, sort: widths["sort"] ?? Math.min(this.sort + beside, Math.max(150, heading, most - partition)) };
   }
 
   /** Makes the key columns as wide as the first page needs, and their names. */
