@@ -10,6 +10,7 @@ the parts are less equal, but together they still cover every possible key exact
 from __future__ import annotations
 
 import os
+import sys
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -57,7 +58,7 @@ def _can_be_mapped(path: str) -> bool:
     SQLite lengthens a file before it copies its log into it. If the disk is full then, the file ends in a hole, whose
     pages are in the log. A `tmpfs` needs room to map a page of it, and a read without room ends the process (SIGBUS).
     """
-    if not path or not hasattr(os, "statvfs"):
+    if not path or sys.platform == "win32":
         return True
     file, disk = Path(path).stat(), os.statvfs(path)
     return file.st_size - file.st_blocks * 512 <= disk.f_bavail * disk.f_frsize
