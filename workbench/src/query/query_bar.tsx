@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { AttributeType, AttributeValue, Request, TableInfo } from "../api";
 import { focusList } from "../focus";
-import { change, route } from "../router";
+import { change, href, route } from "../router";
 import { models, tables } from "../session";
 import { useShortcuts } from "../shortcuts";
 import { useStore } from "../store";
@@ -25,6 +25,7 @@ import {
   keysOf,
   requestOf,
   SORT_OPERATORS,
+  toQuery,
   valuesOf,
   type FilterOperator,
   type SortOperator,
@@ -60,8 +61,9 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
   const { query } = useStore(route);
   const model = own(useStore(models), view.table.name)?.model ?? null;
   const [draft, setDraft] = useState<Draft>(() => draftOf(view));
-  const [dialog, setDialog] = useState<"history" | null>(null);
-  /** What is explained or copied: what stands in the form, also before it is sent. */
+  /** What may be saved: what stands in the form, also before it is sent, unless it has a fault. */
+  const [savable, setSavable] = useState<{ words: string; address: string } | null>(null);
+  /** What is explained or copied, in the same way. */
   const [asked, setAsked] = useState<{ what: "copy" | "explain"; view: View; code: string | null } | null>(null);
   const patternAsked = useRef<PatternAsked>(async () => null);
   const [expanded, setExpanded] = useState(false); // in a narrow window
@@ -85,7 +87,7 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
     [
       { keys: ["e"], title: "Explain the query", run: () => void ask("explain") },
       { keys: ["c"], title: "Copy the query as code", run: () => void ask("copy") },
-      { keys: ["h"], title: "Save the query; saved and recent queries", run: () => setDialog("history") },
+      { keys: ["h"], title: "Save the query; saved and recent queries", run: () => keep() },
       { keys: ["q"], title: "To the query", run: () => document.querySelector<HTMLElement>(".query-form input, .pattern-form :is(input, select)")?.focus() },
     ],
   );
@@ -104,6 +106,11 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
     setCode(null);
     send(next);
     remember(hashOf(), inWords(next));
+  };
+  const keep = () => {
+    const next = entity || fault ? view : viewOf(view, draft, timesOf(model));
+    const isSent = JSON.stringify(requestOf(next, { limit: 1 })) === address;
+    setSavable({ words: inWords(next), address: isSent ? hashOf() : href(["t", view.table.name, "items"], toQuery(next)) });
   };
   const reset = (index: View["index"]) =>
     onShow({ ...view, index, partition: null, sort: null, start: null, descending: false, filters: [] });
@@ -171,7 +178,7 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
         <div class="query-tools">
           <button onClick={() => void ask("explain")} title="What it reads and costs (e)">Explain</button>
           <button onClick={() => void ask("copy")} title="As code that runs (c)">Copy as</button>
-          <button onClick={() => setDialog("history")} title="Save this query, or go back to a saved or recent one (h)">Saved queries</button>
+          <button onClick={keep} title="Save this query, or go back to a saved or recent one (h)">Saved queries</button>
           <button onClick={onSave} title="The rows, or the whole table, as a file of CSV or JSON lines (s)">Download</button>
         </div>
         <button class="new-item" onClick={onNew} disabled={!writable} title={writable ? "Write an item (n)" : "Safe mode"}>New item</button>
@@ -310,7 +317,7 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
           onClose={() => setAsked(null)}
         />
       )}
-      {dialog === "history" && <HistoryDialog words={inWords(view)} address={location.hash} onClose={() => setDialog(null)} />}
+      {savable && <HistoryDialog {...savable} onClose={() => setSavable(null)} />}
       {asked?.what === "explain" && (
         <ExplainDialog
           given={{ action: actionOf(asked.view), request: requestOf(asked.view, { limit: 0 }) }}
