@@ -63,9 +63,17 @@ class AsyncRemote(Native):
                     raise
             await self._sleep(delay)
 
-    async def get(self, path: str) -> HttpReply:
-        """The answer to a GET, which is neither signed nor retried; raises `ConnectionFailed`."""
-        return await self._exchange(self._codec.get(path))
+    async def get(self, path: str, within: float | None = None) -> HttpReply:
+        """The answer to a GET, which is neither signed nor retried; raises `ConnectionFailed`.
+
+        `within` are the seconds until the answer must be whole, as for `Remote.get`.
+        """
+        try:
+            async with asyncio.timeout(within):
+                return await self._exchange(self._codec.get(path))
+        except TimeoutError as error:
+            url = self.endpoint.url
+            raise ConnectionFailed(f"{url} did not end its answer within {within} s") from error
 
     async def attempt(self, operation: str, body: bytes) -> Response:
         """Send a request, encoded by `encode_request`, once; raises as `execute` does, without retries."""
