@@ -25,9 +25,8 @@ from isotone.errors import InvalidCursor, UsageError
 
 _TAG: Final = 16  # bytes; an attacker would have to guess all of them
 _IDENTITY: Final = 8
-_WINDOW: Final = (
-    -9
-)  # raw deflate with its smallest window (2^9), because an item's keys repeat each other
+# Raw deflate with its smallest window (2^9), because an item's keys repeat each other.
+_WINDOW: Final = -9
 _SHORTEST_SECRET: Final = 16
 
 _URL_SAFE: Final = str.maketrans("+/", "-_", "=")
