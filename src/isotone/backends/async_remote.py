@@ -12,7 +12,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from isotone.backends.endpoint import Endpoint, Timeouts, closed_early
-from isotone.backends.http_messages import LONGEST_IDLE, HttpReply, encode_request, is_quiet
+from isotone.backends.http_messages import HttpReply, encode_request
+from isotone.backends.idle_connections import LONGEST_IDLE, is_quiet
 from isotone.backends.interface import Native, Request, Response
 from isotone.backends.proxies import connect_through, proxy_of, tls_context
 from isotone.backends.request_retries import Retries

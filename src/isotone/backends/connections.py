@@ -16,7 +16,8 @@ from threading import Lock
 from typing import Final
 
 from isotone.backends.endpoint import Address, Timeouts, closed_early
-from isotone.backends.http_messages import LONGEST_IDLE, HttpReply, is_quiet
+from isotone.backends.http_messages import HttpReply
+from isotone.backends.idle_connections import LONGEST_IDLE, is_quiet
 from isotone.backends.proxies import Proxy, open_tunnel, proxy_of, tls_context
 from isotone.errors import ConnectionFailed
 

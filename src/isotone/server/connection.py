@@ -1,4 +1,4 @@
-"""One HTTP/1.1 connection: pipelining, keep-alive, Expect: 100-continue, time-outs (408), size limits (400, 413, 503).
+"""One HTTP/1.1 connection: pipelining, keep-alive, Expect: 100-continue, when a request is refused for size or time.
 
 A request for an unknown host, or of a web page of another origin, is refused once its headers have arrived (`admission`).
 
