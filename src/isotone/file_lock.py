@@ -126,9 +126,8 @@ def check_in_place(file: BinaryIO, path: str | PathLike[str], size: int) -> None
 if sys.platform == "win32":
     import msvcrt
 
-    _LOCKED_BYTE: Final = (
-        1 << 62
-    )  # far beyond the file's end: on Windows others cannot read a locked byte
+    # Far beyond the file's end: on Windows others cannot read a locked byte.
+    _LOCKED_BYTE: Final = 1 << 62
 
     def lock(file: BinaryIO, *, wait: bool = False) -> None:
         """Lock a file; raises `OSError` if another process has locked it. With `wait`, only after ten seconds."""

@@ -1,4 +1,6 @@
-"""The limits of DynamoDB, as constants: sizes of keys, items and pages; entries of batches and transactions; lifetimes.
+"""The limits of DynamoDB, as constants: sizes, entries of batches; lifetimes (tokens 10 min, iterators 15 min).
+
+The sizes are those of keys, items and pages, the entries those of batches and transactions.
 
 Sizes are in bytes, times in seconds, unless the name says otherwise.
 """

@@ -18,10 +18,17 @@ from hypothesis import strategies as st
 
 import isotone
 from isotone import Attr, Entity, Key, Retries, Table, Timeouts, field
-from isotone.backends.alternator import Address, Cluster, NodeAddress, address_of
+from isotone.backends.alternator import (
+    Address,
+    Cluster,
+    NodeAddress,
+    RequestDelivery,
+    address_of,
+)
 from isotone.backends.http_messages import HttpReply
 from isotone.backends.repeatable import is_repeatable
-from isotone.errors import ConnectionFailed, UsageError
+from isotone.backends.request_retries import Attempts
+from isotone.errors import ConnectionFailed, InternalServerError, UsageError
 
 TOKEN = isotone.Credentials("any", "any")
 
@@ -203,6 +210,41 @@ def test_an_empty_list_changes_nothing(reply: HttpReply) -> None:
 )
 def test_what_may_be_repeated(operation: str, request_: dict[str, Any], may_be: bool) -> None:
     assert is_repeatable(operation, request_) == may_be
+
+
+# Deliveries
+
+
+def delivery(operation: str, request_: dict[str, Any], attempts: Attempts) -> RequestDelivery:
+    return RequestDelivery(cluster(Clock()), operation, request_, attempts)
+
+
+ADDITION = {"TableName": "t", "UpdateExpression": "ADD n :one"}
+
+
+def test_an_error_that_a_node_answered_is_not_called_lost() -> None:
+    sent = delivery("UpdateItem", ADDITION, Retries().begin())
+    with pytest.raises(ConnectionFailed) as caught:
+        sent.delay_after(InternalServerError("boom"))
+    assert str(caught.value).startswith(
+        "a:1 answered UpdateItem with status 500 (boom), and may have executed it; it was not "
+        "repeated on another node"
+    )
+    assert caught.value.sent
+    sent = delivery("UpdateItem", ADDITION, Retries().begin())
+    with pytest.raises(ConnectionFailed, match=r"the answer .* was lost \(gone\), so a:1 may have"):
+        sent.delay_after(ConnectionFailed("gone"))
+
+
+@pytest.mark.parametrize("deadline", [None, 0.0])
+def test_no_node_is_tried_after_the_deadline(deadline: float | None) -> None:
+    retries = Retries(within=-1 if deadline is None else 60)
+    sent = delivery("GetItem", {"TableName": "t"}, retries.begin(deadline))
+    with pytest.raises(ConnectionFailed, match=r"^gone$"):
+        sent.delay_after(ConnectionFailed("gone", sent=False))
+    sent = delivery("GetItem", {"TableName": "t"}, Retries().begin())
+    assert sent.delay_after(ConnectionFailed("gone", sent=False)) == 0
+    assert sent.node == SEEDS[1]
 
 
 # Nodes

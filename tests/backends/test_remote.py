@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import json
 import multiprocessing
@@ -391,6 +392,62 @@ def test_a_slow_answer_may_take_longer_than_the_time_out_in_all(client: Client) 
         ask = client(url, timeouts=Timeouts(read=0.15), retries=Retries.none())
         assert ask("ListTables", {}) == FOUND
         thread.join()
+
+
+Get = Callable[[str, str, float], bytes]
+
+
+def _get(url: str, path: str, within: float) -> bytes:
+    with Remote(endpoint_of(url), timeouts=Timeouts(read=3)) as remote:
+        return remote.get(path, within).content
+
+
+def _get_awaited(url: str, path: str, within: float) -> bytes:
+    async def program() -> bytes:
+        remote = AsyncRemote(endpoint_of(url), timeouts=Timeouts(read=3))
+        try:
+            return (await remote.get(path, within)).content
+        finally:
+            remote.close()
+
+    return asyncio.run(program())
+
+
+@pytest.mark.parametrize("get", [_get, _get_awaited])
+@pytest.mark.parametrize("pause", [0.01, None])
+def test_a_get_ends_in_time_whatever_the_server_sends(get: Get, pause: float | None) -> None:
+    over = threading.Event()
+
+    def drip(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+            while not over.wait(pause):
+                connection.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=drip, args=(listener,), daemon=True)
+        thread.start()
+        began = time.monotonic()
+        try:
+            with pytest.raises(ConnectionFailed, match=r"did not end its answer within 0\.2 s"):
+                get(f"http://127.0.0.1:{listener.getsockname()[1]}", "/x", 0.2)
+            assert time.monotonic() - began < 2
+        finally:
+            over.set()
+            thread.join(5)  # it still waits if nobody connected
+
+
+def test_a_get_in_time_leaves_the_time_out_as_it_was() -> None:
+    with (
+        scripted_server(OK, OK) as server,
+        Remote(endpoint_of(server.url), timeouts=Timeouts(read=30)) as remote,
+    ):
+        assert remote.get("/x", 5.0).status == 200
+        (connection,) = remote._pool._idle
+        assert connection._socket.gettimeout() == 30
+        assert remote.get("/x").status == 200
 
 
 def test_a_connection_that_takes_too_long_says_so() -> None:

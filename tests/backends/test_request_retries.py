@@ -96,7 +96,11 @@ def test_attempts_are_counted() -> None:
 def test_attempts_end_at_the_deadline() -> None:
     retries = Retries(base=1.0, within=0.5, random=lambda: 1.0)
     assert retries.begin().delay(THROTTLED[0]) is None
-    assert retries.begin(time.monotonic() + 60).delay(THROTTLED[0]) == 1.0
+    assert retries.begin(time.monotonic() + 60).delay(THROTTLED[0]) is None
+    patient = Retries(base=1.0, random=lambda: 1.0)
+    assert patient.begin(time.monotonic() + 0.5).delay(THROTTLED[0]) is None
+    assert patient.begin(time.monotonic() + 60).delay(THROTTLED[0]) == 1.0
+    assert patient.begin(0.0).delay(THROTTLED[0]) is None  # a time on any monotonic clock
 
 
 def test_only_a_request_that_was_sent_has_a_lost_answer() -> None:

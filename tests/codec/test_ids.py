@@ -22,9 +22,10 @@ from tests.effort import examples
 
 from isotone.clock import ManualClock
 from isotone.codec import ids
-from isotone.codec.ids import KSUID, ULID, Ksuids, Ulids, Uuid7s, time_of, uuid7
+from isotone.codec.ids import KSUID, ULID, Ksuids, Ulids, Uuid7s, id_with, time_of, uuid7
 from isotone.errors import MalformedKey, OutOfRange
 
+LATEST = datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)
 NOW = datetime(2026, 3, 1, 12, 30, 15, tzinfo=UTC)
 GENERATORS = [Ksuids, Ulids, Uuid7s]
 MAKERS: list[Callable[[], Any]] = [KSUID.new, ULID.new, uuid7]
@@ -178,6 +179,15 @@ def test_other_texts_are_refused(kind: Any, text: Any) -> None:
 def test_the_greatest_are_taken() -> None:
     assert KSUID("aWgEPTl1tmebfsQzFP4bxwgy80V") == "aWgEPTl1tmebfsQzFP4bxwgy80V"
     assert ULID("7zzzzzzzzzzzzzzzzzzzzzzzzz") == "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"
+
+
+@pytest.mark.parametrize(
+    "greatest", [ULID("7" + "Z" * 25), UUID("ffffffff-ffff-7fff-bfff-ffffffffffff")]
+)
+def test_a_time_after_the_year_9999_is_none(greatest: ULID | UUID) -> None:
+    with pytest.raises(OutOfRange, match=f"'{greatest}' has a time after the year 9999"):
+        time_of(greatest)
+    assert time_of(id_with(type(greatest), LATEST, 0)) == LATEST
 
 
 def test_other_uuids_hold_no_such_time() -> None:

@@ -84,6 +84,24 @@ class Overtaken:
         return response
 
 
+class Slowed:
+    """A backend whose requests take time: `moments` are run one by one, before a request and after its response."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+        self.moments: list[Callable[[], None]] = []
+
+    def execute(self, operation: str, request: Request, deadline: float | None = None) -> Response:
+        self._pass()
+        response: Response = self._backend.execute(operation, request)
+        self._pass()
+        return response
+
+    def _pass(self) -> None:
+        if self.moments:
+            self.moments.pop(0)()
+
+
 class Requests:
     """Counts the requests of a store that is made with `observe=[at_end(requests.see)]`, by operation."""
 

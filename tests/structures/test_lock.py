@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.effort import examples
 from tests.programs import python, together
-from tests.structures.simulation import Hasty, Repeating, Requests
+from tests.structures.simulation import Hasty, Repeating, Requests, Slowed
 
 import isotone
 from isotone import AsyncStore, ManualClock, Store, errors
@@ -125,9 +129,15 @@ TestOwners.settings = settings(max_examples=examples(60), stateful_step_count=40
 
 
 class Strangers(RuleBasedStateMachine):
-    """Owners whose clocks differ, by up to the skew or beyond all bounds."""
+    """Owners whose clocks differ, by up to the skew or beyond all bounds; in the latter case they also step.
+
+    Their requests may be slow: time passes before and after each, in which another renews or tries to acquire.
+    """
 
     everybody = st.integers(0, 2)
+    durations = st.sampled_from([0.5, 5, 9])
+    # At most one for each side of the two requests of an acquisition.
+    moments = st.lists(st.tuples(durations, everybody), max_size=4)
 
     @initialize(
         trust=st.booleans(),
@@ -139,7 +149,12 @@ class Strangers(RuleBasedStateMachine):
         self.offsets = [each * most for each in offsets]
         self.database = isotone.open()
         self.clocks = [ManualClock(self.now + each) for each in self.offsets]
-        stores = [isotone.connect(self.database, clock=clock) for clock in self.clocks]
+        self.trust = trust
+        self.backends = [Slowed(self.database) for _ in self.clocks]
+        stores = [
+            isotone.connect(backend, clock=clock)
+            for backend, clock in zip(self.backends, self.clocks, strict=True)
+        ]
         self.locks = [Lock(each, "l", lease=10, skew=2, trust_clocks=trust) for each in stores]
         self.locks[0].create_table()
         self.greatest = 0
@@ -155,6 +170,11 @@ class Strangers(RuleBasedStateMachine):
                 assert self.locks[who].fence > self.greatest
                 self.greatest = self.locks[who].fence
 
+    @rule(who=everybody, moments=moments)
+    def take_slowly(self, who: int, moments: list[tuple[float, int]]) -> None:
+        with self._slowed(who, moments):
+            self._renew_or_take(who)
+
     @rule(who=everybody)
     def renew(self, who: int) -> None:
         if self.locks[who].is_held:
@@ -165,10 +185,39 @@ class Strangers(RuleBasedStateMachine):
         if self.locks[who].is_held:
             self.locks[who].release()
 
-    @rule(seconds=st.sampled_from([0.5, 5, 9]))
+    @rule(seconds=durations)
     def wait(self, seconds: float) -> None:
         for clock in self.clocks:
             clock.advance(seconds)
+
+    @rule(who=everybody, seconds=st.sampled_from([-3600.0, 3600.0]))
+    def step_clock(self, who: int, seconds: float) -> None:
+        if not self.trust:
+            self.clocks[who].set(self.clocks[who].now() + seconds)
+
+    @contextlib.contextmanager
+    def _slowed(self, who: int, moments: list[tuple[float, int]]) -> Iterator[None]:
+        backend = self.backends[who]
+        backend.moments = [
+            partial(self._meanwhile, seconds, other) for seconds, other in moments if other != who
+        ]
+        yield
+        backend.moments = []
+
+    def _meanwhile(self, seconds: float, other: int) -> None:
+        self.wait(seconds)
+        self.one_at_most_has_it()
+        self._renew_or_take(other)
+        self.one_at_most_has_it()
+
+    def _renew_or_take(self, who: int) -> None:
+        lock = self.locks[who]
+        if lock.is_held:
+            with contextlib.suppress(errors.LeaseLost):
+                lock.renew()
+        elif lock.try_acquire() and lock.is_held:
+            assert lock.fence > self.greatest
+            self.greatest = lock.fence
 
     @invariant()
     def one_at_most_has_it(self) -> None:
@@ -192,6 +241,64 @@ def test_an_unchanged_item_is_taken_over_after_a_lease_of_watching(
     assert not other.try_acquire()
     clock.advance(1)
     assert other.try_acquire()
+
+
+def test_watching_begins_after_the_read_that_shows_the_revision(
+    memory: Store, clock: ManualClock
+) -> None:
+    slowed = Slowed(memory.backend)
+    with isotone.connect(slowed, clock=clock) as store:
+        one = Lock(memory, "l", lease=30)
+        other = Lock(store, "l", lease=30, trust_clocks=False)
+        one.create_table()
+        one.acquire()
+
+        def renew_late() -> None:
+            clock.advance(8)
+            one.renew()
+
+        slowed.moments = [renew_late]  # while the read of `other` takes eight seconds
+        assert not other.try_acquire()
+        clock.advance(29)
+        assert one.is_held
+        assert not other.try_acquire()
+        clock.advance(1)
+        assert not one.is_held
+        assert other.try_acquire()
+
+
+def test_watching_ends_before_the_read_that_shows_the_revision_again(
+    memory: Store, clock: ManualClock
+) -> None:
+    slowed = Slowed(memory.backend)
+    with isotone.connect(slowed, clock=clock) as store:
+        one, other = Lock(memory, "l", lease=10), Lock(store, "l", lease=10, trust_clocks=False)
+        one.create_table()
+        one.acquire()
+        assert not other.try_acquire()
+        clock.advance(9)
+        slowed.moments = [lambda: None, lambda: clock.advance(5)]  # after the read
+        assert not other.try_acquire()
+
+
+def test_a_clock_that_was_ahead_at_a_renewal_gives_no_longer_lease(
+    memory: Store, clock: ManualClock
+) -> None:
+    strange = ManualClock(clock.now())
+    with isotone.connect(memory.backend, clock=strange) as store:
+        one = Lock(store, "l", lease=10)
+        other = Lock(memory, "l", lease=10, trust_clocks=False)
+        one.create_table()
+        one.acquire()
+        strange.set(strange.now() + 3600)
+        one.renew()
+        strange.set(strange.now() - 3600)
+        assert one.is_held
+        assert not other.try_acquire()
+        for each in (clock, strange):
+            each.advance(10)
+        assert not one.is_held
+        assert other.try_acquire()
 
 
 @pytest.mark.parametrize("step", [3600, -3600])
@@ -541,17 +648,26 @@ def test_awaited_it_is_renewed_and_its_loss_is_noticed(clock: ManualClock) -> No
     asyncio.run(program())
 
 
-def test_a_forked_process_is_another_owner(memory: Store) -> None:
+def test_a_forked_process_is_another_owner(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = os.getpid()
     parent, child = Lock(memory, "l"), Lock(memory, "l")
     parent.create_table()
     parent.acquire()
     child.__dict__.update(parent.__dict__, _process=-1)  # as it is in a child's memory
+    monkeypatch.setattr(os, "getpid", lambda: 12)
+    assert child.owner.endswith("/12")
     assert not child.is_held
     assert not child.try_acquire()
     with pytest.raises(errors.UsageError, match="not acquired"):
         child.release()
-    parent.release()
+    with monkeypatch.context() as within:
+        within.setattr(os, "getpid", lambda: own)
+        parent.release()
     assert child.try_acquire()
+    holder = child.holder()
+    assert holder is not None
+    assert holder.owner.endswith("/12")
+    monkeypatch.setattr(os, "getpid", lambda: own)
     assert not parent.try_acquire()
 
 

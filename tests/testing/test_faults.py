@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -301,6 +302,81 @@ def test_a_transaction_is_cancelled_where_it_is_throttled(site: Site) -> None:
     reasons = caught.value.response["CancellationReasons"]
     assert [each["Code"] for each in reasons] == ["None", "ThrottlingError"]
     assert site.count() == 1
+
+
+def test_a_statement_of_a_batch_is_refused_where_it_is_throttled(site: Site) -> None:
+    site.client.create_table(**table("songs"))
+
+    def insert(name: str, p: str) -> dict[str, str]:
+        return {"Statement": f"INSERT INTO \"{name}\" VALUE {{'p': '{p}', 's': 's'}}"}
+
+    def codes(*statements: dict[str, str]) -> list[str | None]:
+        response = site.client.batch_execute_statement(Statements=list(statements))
+        return [each.get("Error", {}).get("Code") for each in response["Responses"]]
+
+    fault = site.faults.throttle("music", writes=1)
+    site.put("a")
+    batch = insert("music", "b"), insert("songs", "a"), insert("music", "c"), insert("songs", "b")
+    assert codes(*batch) == ["ThrottlingError", None, "ThrottlingError", None]
+    assert codes(*batch[:1]) == ["ThrottlingError"]
+    assert fault.count == 2
+    # The answers of the others stand in their places.
+    assert codes(*batch[:2], insert("songs", "c")) == ["ThrottlingError", "DuplicateItem", None]
+    with pytest.raises(TransactionCanceledException) as caught:
+        site.client.execute_transaction(TransactStatements=[insert("songs", "d"), batch[0]])
+    reasons = caught.value.response["CancellationReasons"]
+    assert [each["Code"] for each in reasons] == ["None", "ThrottlingError"]
+    site.clock.advance(1)
+    assert codes(batch[0]) == [None]
+    site.faults.clear()
+    site.faults.throttle("music", writes=1, error="RequestLimitExceeded")
+    site.put("x")
+    assert codes(batch[2]) == ["RequestLimitExceeded"]
+    assert {each["p"]["S"] for each in site.client.scan(TableName="songs")["Items"]} == {*"abc"}
+
+
+FAULTY_REQUESTS: list[tuple[str, dict[str, Any]]] = [
+    ("Query", {"TableName": "music", "KeyConditionExpression": "p = :v"}),
+    ("Query", {"TableName": "music", "KeyConditionExpression": 5}),
+    ("Query", {"TableName": "music", "KeyConditionExpression": "p = :v", "IndexName": []}),
+    ("Query", {"TableName": "m", "KeyConditionExpression": "p = :v"}),
+    ("GetItem", {"TableName": "music", "Key": item("a"), "ReturnConsumedCapacity": "BOGUS"}),
+    ("GetItem", {"TableName": "music", "Key": None}),
+    ("PutItem", {"TableName": "music", "Item": []}),
+    ("PutItem", {"TableName": "m", "Item": item("a")}),
+    ("BatchGetItem", {"RequestItems": {"music": {}}}),
+    ("BatchWriteItem", {"RequestItems": {"music": [{"PutRequest": 5}]}}),
+    ("TransactWriteItems", {"TransactItems": [{"Put": {"Item": item("a")}}]}),
+    ("TransactGetItems", {"TransactItems": [5]}),
+    ("ExecuteStatement", {"Statement": 5}),
+    ("BatchExecuteStatement", {"Statements": [{}]}),
+    ("ExecuteTransaction", {"TransactStatements": 5}),
+    ("UpdateTable", {"TableName": "music", "GlobalSecondaryIndexUpdates": [{"Create": {}}]}),
+    ("GetRecords", {"ShardIterator": []}),
+]
+
+
+@pytest.mark.parametrize(("operation", "request_"), FAULTY_REQUESTS)
+def test_a_faulty_request_is_refused_as_without_faults(
+    site: Site, operation: str, request_: dict[str, Any]
+) -> None:
+    def refusal() -> tuple[type[ApiError], str]:
+        with pytest.raises(ApiError) as caught:
+            site.database.send(operation, json.dumps(request_).encode())
+        return type(caught.value), str(caught.value)
+
+    expected = refusal()
+    for order in (
+        site.faults.throttle,
+        lambda: site.faults.conflict("music"),
+        lambda: site.faults.stale_reads(writes=1),
+        lambda: site.faults.leave_unprocessed(1.0),
+        lambda: site.faults.slow_tables(creating=5, updating=5, indexes=5),
+        site.faults.expire_iterators,
+    ):
+        fault = order()
+        assert refusal() == expected
+        fault.stop()
 
 
 def test_the_capacity_that_was_asked_for_is_returned(site: Site) -> None:

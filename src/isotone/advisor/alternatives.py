@@ -246,9 +246,8 @@ def _index_for(plan: ReadPlan, contents: TableSample, patterns: ModelPatterns) -
     return f"an index with the partition key {equal[0]}{sorted_by}{stored}"
 
 
-_HARDLY_ANY: Final = (
-    0.9  # of the items read are returned: an index of its own would cost more than the filter
-)
+# The share of items returned above which an index of its own would cost more than the filter.
+_HARDLY_ANY: Final = 0.9
 _NARROWER: Final = "a sparse index with the wanted items alone, or a narrower range"
 
 

@@ -7,8 +7,9 @@ most every ten seconds after that, and after a failure. A failed node is tried a
 a minute if it keeps failing; earlier only if all other nodes fail, too.
 
 A request that was not sent goes to the next node. A request whose answer was lost goes there only if a second execution
-changes nothing (`repeatable`); otherwise `ConnectionFailed` says that the write may have been made. `Cluster` decides
-all this without I/O, and two backends execute it.
+changes nothing (`repeatable`), and so does one that a node answered with an error of its own (5xx); otherwise
+`ConnectionFailed` says that the write may have been made. All attempts end with the time of the request. `Cluster`
+decides all this without I/O, and two backends execute it.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ _REFRESH_AFTER_FAILURE: Final = 1.0
 _AVOIDED: Final = 1.0  # seconds for which a failed node comes last, doubled with each failure
 _LONGEST_AVOIDED: Final = 30.0
 _LIST_TIMEOUTS: Final = Timeouts(connect=2.0, read=2.0)  # for reading the list of nodes
+_LIST_WITHIN: Final = 4.0  # seconds for the whole list of one node
 _NODE: Final = re.compile(
     r"\[(?P<six>[0-9a-fA-F:.%]+)\](:(?P<p6>\d+))?|(?P<host>[^:/?#@\[\]\s]+)(:(?P<port>\d+))?"
 )
@@ -216,7 +218,7 @@ class RequestDelivery:
         may_be_done = error.sent if isinstance(error, ConnectionFailed) else error.status >= 500
         if may_be_done and not is_repeatable(self._operation, self._request):
             raise self._unclear(error) from error
-        if is_lost and self._left:
+        if is_lost and self._left and not self._attempts.is_over:
             self.node = self._left.pop(0)
             return 0.0
         delay = self._attempts.delay(error)
@@ -227,10 +229,14 @@ class RequestDelivery:
         return delay
 
     def _unclear(self, error: ApiError | ConnectionFailed) -> ConnectionFailed:
-        host, port = self.node
+        node = f"{self.node.host}:{self.node.port}"
+        if isinstance(error, ConnectionFailed):
+            event = f"the answer to {self._operation} was lost ({error}), so {node}"
+        else:
+            event = f"{node} answered {self._operation} with status {error.status} ({error}), and"
         return ConnectionFailed(
-            f"the answer to {self._operation} was lost ({error}), so {host}:{port} may have executed it; it was not "
-            "repeated on another node, because a second execution could change the result: read the item, then decide"
+            f"{event} may have executed it; it was not repeated on another node, because a second execution "
+            "could change the result: read the item, then decide"
         )
 
 
@@ -303,7 +309,7 @@ class Alternator(Native):
             with Remote(self._nodes.endpoint(node), timeouts=_LIST_TIMEOUTS) as remote:
                 try:
                     for path in cluster.list_paths():
-                        if cluster.learn(remote.get(path), node):
+                        if cluster.learn(remote.get(path, _LIST_WITHIN), node):
                             self._close_left()
                             return
                 except ConnectionFailed:
@@ -383,7 +389,7 @@ class AsyncAlternator(Native):
             remote = AsyncRemote(self._nodes.endpoint(node), timeouts=_LIST_TIMEOUTS)
             try:
                 for path in cluster.list_paths():
-                    if cluster.learn(await remote.get(path), node):
+                    if cluster.learn(await remote.get(path, _LIST_WITHIN), node):
                         self._close_left()
                         return
             except ConnectionFailed:

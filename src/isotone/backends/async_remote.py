@@ -12,7 +12,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from isotone.backends.endpoint import Endpoint, Timeouts, closed_early
-from isotone.backends.http_messages import LONGEST_IDLE, HttpReply, encode_request, is_quiet
+from isotone.backends.http_messages import HttpReply, encode_request
+from isotone.backends.idle_connections import LONGEST_IDLE, is_quiet
 from isotone.backends.interface import Native, Request, Response
 from isotone.backends.proxies import connect_through, proxy_of, tls_context
 from isotone.backends.request_retries import Retries
@@ -63,9 +64,17 @@ class AsyncRemote(Native):
                     raise
             await self._sleep(delay)
 
-    async def get(self, path: str) -> HttpReply:
-        """The answer to a GET, which is neither signed nor retried; raises `ConnectionFailed`."""
-        return await self._exchange(self._codec.get(path))
+    async def get(self, path: str, within: float | None = None) -> HttpReply:
+        """The answer to a GET, which is neither signed nor retried; raises `ConnectionFailed`.
+
+        `within` are the seconds until the answer must be whole, as for `Remote.get`.
+        """
+        try:
+            async with asyncio.timeout(within):
+                return await self._exchange(self._codec.get(path))
+        except TimeoutError as error:
+            url = self.endpoint.url
+            raise ConnectionFailed(f"{url} did not end its answer within {within} s") from error
 
     async def attempt(self, operation: str, body: bytes) -> Response:
         """Send a request, encoded by `encode_request`, once; raises as `execute` does, without retries."""

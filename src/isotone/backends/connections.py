@@ -16,7 +16,8 @@ from threading import Lock
 from typing import Final
 
 from isotone.backends.endpoint import Address, Timeouts, closed_early
-from isotone.backends.http_messages import LONGEST_IDLE, HttpReply, is_quiet
+from isotone.backends.http_messages import HttpReply
+from isotone.backends.idle_connections import LONGEST_IDLE, is_quiet
 from isotone.backends.proxies import Proxy, open_tunnel, proxy_of, tls_context
 from isotone.errors import ConnectionFailed
 
@@ -86,7 +87,7 @@ class ClientConnection:
     `used` is the time of its last reply, since when it has been idle.
     """
 
-    __slots__ = ("_socket", "_url", "used")
+    __slots__ = ("_read", "_socket", "_url", "used")
 
     def __init__(
         self,
@@ -96,6 +97,7 @@ class ClientConnection:
         proxy: Proxy | None = None,
     ) -> None:
         self._url = address.url
+        self._read = timeouts.read
         self.used: float = 0.0
         try:
             first = proxy or address
@@ -122,21 +124,32 @@ class ClientConnection:
         reply = HttpReply()
         end = None if within is None else time.monotonic() + within
         try:
+            if end is not None:
+                self._wait_until(end)
             self._socket.sendall(message)
             while not reply.complete:
-                if end is not None and time.monotonic() > end:
-                    raise ConnectionFailed(f"{self._url} did not end its answer within {within} s")
+                if end is not None:
+                    self._wait_until(end)
                 data = self._socket.recv(_CHUNK)
                 if not data:
                     raise ConnectionFailed(closed_early(self._url))
                 reply.feed(data)
+            if end is not None:
+                self._socket.settimeout(self._read)  # for the next exchange
         except TimeoutError as error:
-            raise ConnectionFailed(
-                f"{self._url} gave no answer for {self._socket.gettimeout()} s"
-            ) from error
+            if self._socket.gettimeout() != self._read:
+                reason = f"did not end its answer within {within} s"
+            else:
+                reason = f"gave no answer for {self._read} s"
+            raise ConnectionFailed(f"{self._url} {reason}") from error
         except OSError as error:
             raise ConnectionFailed(f"the connection to {self._url} broke: {error}") from error
         return reply
+
+    def _wait_until(self, end: float) -> None:
+        """Let the next wait for the other side end at `end`, if that is before the read time-out."""
+        # Never 0, which would not wait at all.
+        self._socket.settimeout(min(self._read, max(end - time.monotonic(), 0.0001)))
 
     @property
     def is_quiet(self) -> bool:

@@ -1,17 +1,12 @@
-"""HTTP messages of both remote backends, and when an idle connection may be used again.
+"""HTTP messages of both remote backends: requests, replies, and the errors that replies stand for.
 
 The length and the CRC-32 of every answer are checked. A wrong one counts as a failed connection, so the request is
 retried.
-
-A server may close an idle connection at any time. Its socket then becomes readable although no request is
-outstanding; `is_quiet` polls for that before a request is sent on it.
 """
 
 from __future__ import annotations
 
 import gzip
-import select
-import sys
 import zlib
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -189,19 +184,3 @@ def error_class(code: str) -> type[ApiError]:
     if isinstance(known, type) and issubclass(known, ApiError):
         return known
     return type(code, (ApiError,), {"__doc__": "An error of the service that answered."})
-
-
-# Idle connections
-
-LONGEST_IDLE: Final = 20.0  # seconds; routers may drop an idle connection without notice
-
-
-def is_quiet(descriptor: int) -> bool:
-    """Whether a socket is open with nothing to read."""
-    if descriptor < 0:
-        return False
-    if sys.platform == "win32":  # its select has no limit on descriptors
-        return not select.select((descriptor,), (), (), 0)[0]
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    return not poll.poll(0)

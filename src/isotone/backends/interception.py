@@ -1,8 +1,9 @@
 """Interceptors: functions between a caller and the database, which see every request however it arrives.
 
 A database takes requests as dicts (`execute`), as JSON (`send`) and in groups (`send_many`). An `Interceptor` gets all
-of them as dicts, and decides what is executed and what is answered. This module is loaded only when a database is
-intercepted.
+of them as dicts, and decides what is executed and what is answered. A malformed request goes to the database, which
+refuses it as the service does: an interceptor may rely on the members and their types. This module is loaded only when
+a database is intercepted.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Protocol
 import msgspec
 
 from isotone.backends.interface import Request, Response
-from isotone.errors import ApiError, ConnectionFailed, SerializationException
+from isotone.errors import ApiError, ConnectionFailed
 from isotone.values.request_body import parsed_body
 
 Proceed = Callable[[str, Request], Response]
@@ -47,16 +48,22 @@ class Intercepted:
     def execute(
         self, operation: str, request: Request, *, json_items: bool = False
     ) -> dict[str, Any]:
-        proceed = partial(self._api.execute, json_items=json_items)
+        proceed: Proceed = partial(self._api.execute, json_items=json_items)
+        if not self._api.is_well_formed(operation, request):
+            return proceed(operation, request)
         return self._interceptor.execute(operation, request, proceed)
 
     def send(self, operation: str, body: bytes) -> bytes:
-        try:
-            request = parsed_body(body, dict[str, Any])
-        except SerializationException:
-            answer: bytes = self._api.send(operation, body)  # refuses the malformed body
+        if not self.is_well_formed(operation, body):
+            answer: bytes = self._api.send(operation, body)  # refuses it
             return answer
+        request = parsed_body(body, dict[str, Any])
         return msgspec.json.encode(self._interceptor.send(operation, request, self._api.execute))
+
+    def is_well_formed(self, operation: str, request: bytes | Request) -> bool:
+        """Whether a request has the members of its action, with valid types and values."""
+        is_well_formed: bool = self._api.is_well_formed(operation, request)
+        return is_well_formed
 
     def set_raises_if_long(self, wanted: bool) -> None:
         """Do nothing: a request of an interceptor takes as long as it wants."""

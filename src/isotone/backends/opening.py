@@ -300,7 +300,7 @@ def _ask(endpoint: Endpoint) -> Capabilities | None:
         endpoint, timeouts=Timeouts(connect=_IDENTIFY_TIMEOUT, read=_IDENTIFY_TIMEOUT)
     ) as remote:
         try:
-            reply = remote.get("/localnodes")
+            reply = remote.get("/localnodes", _IDENTIFY_TIMEOUT)
             named = engine_of_answer(reply.status, reply.headers, reply.content)
         except ConnectionFailed:
             return None

@@ -131,8 +131,9 @@ class Retries:
         return full_jitter(attempt, first=self.base, longest=self.longest, random=self.random)
 
     def begin(self, deadline: float | None = None) -> Attempts:
-        """Start counting the attempts of a request; its time ends at `deadline`, or after `within`."""
-        return Attempts(self, deadline or time.monotonic() + self.within)
+        """Start counting the attempts of a request; its time ends after `within`, and at `deadline` if there is one."""
+        end = time.monotonic() + self.within
+        return Attempts(self, end if deadline is None else min(end, deadline))
 
 
 class Attempts:
@@ -151,6 +152,11 @@ class Attempts:
         self._deadline = deadline
         self._failed = 0
         self._is_answer_lost = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time of the request has ended."""
+        return time.monotonic() > self._deadline
 
     def delay(self, error: Exception) -> float | None:
         """Seconds to wait before the next attempt; None if there is none, and the error must be raised."""

@@ -20,9 +20,8 @@ from isotone.text_table import pluralized
 Ask = Callable[[str], str]
 """Asks a question, and returns the line that is typed."""
 
-_BEGINS: Final = (
-    b'"""Begun from '  # of a module that was written before; that of isotone model begins otherwise
-)
+# A module that was written before begins so; that of isotone model begins otherwise.
+_BEGINS: Final = b'"""Begun from '
 _TABLE: Final = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 
 

@@ -53,9 +53,8 @@ _BILLING: Final = {"on-demand": ON_DEMAND, "provisioned": PROVISIONED}
 _UNITS: Final = 5  # that AWS's own tools provision, too, if nothing is said
 _MEMBERS: Final = ("ReadCapacityUnits", "WriteCapacityUnits")
 _SAMPLE: Final = 50
-_MOST_PAGES: Final = (
-    20  # that are read for a sample, if items are large or most are the library's own
-)
+# Pages read for a sample, if items are large or most are the library's own.
+_MOST_PAGES: Final = 20
 _INFERRED_FROM: Final = 1000  # items from which kinds are inferred
 
 

@@ -122,9 +122,9 @@ class _Id(str):
 
     @property
     def time(self) -> datetime:
-        """When the id was made, rounded down to its tick."""
+        """When the id was made, rounded down to its tick; raises `OutOfRange` after the year 9999."""
         tick = self._alphabet.number(self) >> self._random_bits
-        return _instant(self._epoch * self._ticks + tick, self._ticks)
+        return _instant(self, self._epoch * self._ticks + tick, self._ticks)
 
     @classmethod
     def first(cls, at: datetime) -> Self:
@@ -406,7 +406,8 @@ _START: Final = datetime(1970, 1, 1, tzinfo=UTC)
 def time_of(id: KSUID | ULID | UUID) -> datetime:  # noqa: A002
     """When an id was made, rounded down: a KSUID to the second, the others to the millisecond.
 
-    Raises `MalformedKey` for a UUID of another version, which does not contain a time of this kind.
+    Raises `MalformedKey` for a UUID of another version, which does not contain a time of this kind, and `OutOfRange`
+    for a time after the year 9999.
 
     >>> time_of(UUID("018bcfe5-6800-7000-8000-000000000000")).isoformat()
     '2023-11-14T22:13:20+00:00'
@@ -414,9 +415,14 @@ def time_of(id: KSUID | ULID | UUID) -> datetime:  # noqa: A002
     if isinstance(id, _Id):
         return id.time
     if isinstance(id, UUID) and id.version == 7:
-        return _instant(id.int >> 80, 1000)
+        return _instant(id, id.int >> 80, 1000)
     raise MalformedKey(f"{id!r} is neither a KSUID, a ULID nor a UUID of version 7")
 
 
-def _instant(ticks: int, a_second: int) -> datetime:
-    return _START + timedelta(microseconds=ticks * 1_000_000 // a_second)
+def _instant(of: KSUID | ULID | UUID | _Id, ticks: int, a_second: int) -> datetime:
+    try:
+        return _START + timedelta(microseconds=ticks * 1_000_000 // a_second)
+    except OverflowError:  # no clock has made it
+        raise OutOfRange(
+            f"{str(of)!r} has a time after the year 9999, which no datetime can hold"
+        ) from None

@@ -115,7 +115,8 @@ class Folder:
             if size not in (
                 None,
                 found.st_size,
-            ):  # an object of S3 changes as a whole, a file does not
+            ):
+                # An object of S3 changes as a whole, a file does not.
                 raise ObjectStoreError(
                     "S3Failure",
                     f"{path} was changed after it was listed: it has {found.st_size} bytes, and had {size}",

@@ -424,9 +424,8 @@ class _EntityPlanner:
     def _add_plain(self, name: str, is_primary: bool) -> None:
         self._add_field(name)
         plan = self._fields[name]
-        if plan.type.text.startswith(
-            "Literal"
-        ):  # other values may follow, and are still found by the key
+        if plan.type.text.startswith("Literal"):
+            # Other values may follow, and are still found by the key.
             plan.type, plan.notes = FieldType("str", "str"), []
         values = [next(iter(item[name].values())) for item in self._items if name in item]
         if self._keys[name] == "N" and plan.type.text == "int":

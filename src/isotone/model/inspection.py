@@ -419,9 +419,8 @@ def _of_key(
 def _of_headroom(read: _Read) -> Iterator[ItemFinding]:
     fields: set[str] = set()
     for notice in headroom.near_maximum(read.schema, read.values):
-        if (
-            notice.share <= 1 and notice.field not in fields
-        ):  # more than 1 is an overflow, reported elsewhere
+        if notice.share <= 1 and notice.field not in fields:
+            # More than 1 is an overflow, reported elsewhere.
             fields.add(notice.field)
             found = read.schema.fields[notice.field].encode(notice.value)
             declared = f"at most {notice.maximum} in key {notice.key!r}"

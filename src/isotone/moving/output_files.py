@@ -237,9 +237,8 @@ class FolderOutput:
             files: dict[str, bytes | None] = {
                 key: bytes.fromhex(md5) for key, _, md5 in self._saved.files
             }
-            with suppress(
-                ObjectStoreError
-            ):  # the folder was changed or moved: all files are written again
+            with suppress(ObjectStoreError):
+                # The folder was changed or moved: all files are written again.
                 self._objects.check_kept(self._bucket, files)
                 return True
         self._saved = _SavedFolder(self._saved.id, self._saved.started)

@@ -181,6 +181,20 @@ class Api:
         """Whether a request takes long by its action and its bytes."""
         return is_long(operation, body)
 
+    def is_well_formed(self, operation: str, request: bytes | Mapping[str, Any]) -> bool:
+        """Whether a request has the members of its action, with valid types and values; any other is refused."""
+        if operation not in ACTIONS:
+            return False
+        shape = ACTIONS[operation].request
+        try:
+            if isinstance(request, bytes):
+                decode(shape, request)
+            else:
+                decode_mapping(shape, request)
+        except ApiError:
+            return False
+        return True
+
     def send_many(self, requests: Sequence[tuple[str, bytes]]) -> list[Answered]:
         """Execute requests in one transaction, so that they share one disk sync.
 

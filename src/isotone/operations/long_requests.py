@@ -23,9 +23,8 @@ MOST_REFUSED: Final = 16 * limits.KB
 MOST_READ: Final = limits.MB
 """Bytes of items that are copied into a response within a millisecond."""
 
-_LEGACY: Final = (
-    8 * limits.KB
-)  # bytes of legacy parameters that are translated within some milliseconds
+# Bytes of legacy parameters that are translated within some milliseconds.
+_LEGACY: Final = 8 * limits.KB
 _LEGACY_PARAMETERS: Final = re.compile(
     rb'"(?:AttributeUpdates|AttributesToGet|Expected|KeyConditions|QueryFilter|ScanFilter)"'
 )

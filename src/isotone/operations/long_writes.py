@@ -94,9 +94,8 @@ def evaluating_first(run: Callable[[], T], ended: EvaluateFirst) -> T:
                 return run()
             except EvaluateFirst as again:
                 changes = again.changes
-        evaluated_here.insists = (
-            True  # others keep changing the item, so evaluate it in the transaction
-        )
+        # Others keep changing the item, so evaluate it in the transaction.
+        evaluated_here.insists = True
         return run()
     finally:
         evaluated_here.known = None

@@ -12,9 +12,8 @@ BODY_LIMIT: Final = 16 * 1024 * 1024
 COMPRESSED_FROM: Final = 4096
 """Bytes of a response body. Compressing a smaller one costs more than it saves."""
 
-_PIECE: Final = (
-    64 * 1024
-)  # bytes per call of zlib, which copies the bytes after the end of a gzip member
+# Bytes per call of zlib, which copies the bytes after the end of a gzip member.
+_PIECE: Final = 64 * 1024
 _CODINGS: Final = {b"gzip": 31, b"deflate": 15}
 """The supported codings, preferred first, and zlib's `wbits` for each."""
 

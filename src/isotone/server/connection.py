@@ -1,4 +1,4 @@
-"""One HTTP/1.1 connection: pipelining, keep-alive, Expect: 100-continue, time-outs (408), size limits (400, 413, 503).
+"""One HTTP/1.1 connection: pipelining, keep-alive, Expect: 100-continue, when a request is refused for size or time.
 
 A request for an unknown host, or of a web page of another origin, is refused once its headers have arrived (`admission`).
 
@@ -187,9 +187,8 @@ class ServerConnection(asyncio.Protocol):
         self._header_names: HeaderNames
         self._received = 0  # bytes since the last whole request
         self._is_large = False  # more bytes have arrived than a head may have
-        self._repeated = (
-            0  # bytes of headers that are not in `_headers` because their name is repeated
-        )
+        # Bytes of headers that are not in `_headers` because their name is repeated.
+        self._repeated = 0
         self._in_head = True
         self._unread = 0  # bytes of responses that the client had not read at the last sweep
         self._expects = False  # a client that waits for a 100 Continue has not got it
@@ -344,9 +343,8 @@ class ServerConnection(asyncio.Protocol):
             return
         urls, headers, chunks = self._url, self._headers, self._body
         method = parser.get_method()
-        if (
-            method == b"HEAD"
-        ):  # answered like a GET, as the last request: then only one response can lack its body
+        if method == b"HEAD":
+            # Answered like a GET, as the last request: then only one response can lack its body.
             method, self._head_only = b"GET", True
         url = urls[0] if len(urls) == 1 else b"".join(urls)
         body = chunks[0] if len(chunks) == 1 else b"".join(chunks)

@@ -61,9 +61,8 @@ Address = tuple[str, int]
 
 LARGE_BODY: Final = 64 * 1024  # bytes of a body that take a millisecond to decode
 _SHORT_BODY: Final = 1024  # bytes; a request of this size is never long by its body
-_LARGE_GROUP: Final = (
-    128 * 1024
-)  # bytes of a group's writes; with more, the rest waits until other requests were served
+# Bytes of a group's writes; with more, the rest waits until other requests were served.
+_LARGE_GROUP: Final = 128 * 1024
 
 log: logging.Logger = logging.getLogger("isotone.server")
 

@@ -53,9 +53,8 @@ _QUERY_PARTS: Final = frozenset(part.encode() for part in QUERY_PARTS)
 _UNSIGNED: Final = b"UNSIGNED-PAYLOAD"
 _CHUNKED: Final = b"STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
 _CHUNK_ALGORITHM: Final = b"AWS4-HMAC-SHA256-PAYLOAD"
-_CHUNK_LINE: Final = (
-    8 + len(b";chunk-signature=") + _SIGNATURE_DIGITS
-)  # the longest line before a chunk
+# The longest line before a chunk.
+_CHUNK_LINE: Final = 8 + len(b";chunk-signature=") + _SIGNATURE_DIGITS
 
 UNKNOWN_KEY: Final = "The security token included in the request is invalid."
 _MISMATCH: Final = (

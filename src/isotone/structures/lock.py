@@ -9,7 +9,11 @@ background (`lease_block`). Each acquisition gets a greater number, the fencing 
 token below the greatest that it has seen, which stops an owner that has lost its lease without noticing.
 
 The end of a lease is stored by the owner's clock. While it holds the lock, the owner also measures the lease by
-monotonic time (`_time`): if the clock were set back, an expired lease would look valid.
+monotonic time: if the clock were set back, an expired lease would look valid.
+
+A request may take long, so each time is taken on the safe side of it. An owner counts its lease from before the write.
+Another that measures how long the item has not changed (`trust_clocks=False`) begins after the read that showed the
+revision, and ends before the read that shows it again.
 """
 
 from __future__ import annotations
@@ -95,17 +99,18 @@ class Lock(Structure[S]):
         require_non_negative(skew=skew)
         self.name = name
         self.lease = lease
-        self.owner: str = owner or f"{socket.gethostname()}/{os.getpid()}"
+        self._owner = owner
         self.skew = skew
         self.trust_clocks = trust_clocks
         self._holder = uuid.uuid4().hex
         self._kind = self.bind(LockState)
         self._process = os.getpid()
         self._fence: int | None = None  # the current acquisition's; None without one
-        self._until = 0.0
+        self._until = 0.0  # the end of the lease, by the owner's time
+        self._ends = 0.0  # the same by monotonic time, whatever the clock showed at a renewal
         self._monotonic = monotonic_of(self.calls.clock)
         self._acquired_at = 0.0, 0.0  # by the clock, and by monotonic time
-        self._watched: tuple[int, float] | None = None  # a revision, and when it was first seen
+        self._watched: tuple[int, float] | None = None  # a revision, and since when it was known
         self._block = self.held()  # for `with lock:`
 
     @staticmethod
@@ -116,10 +121,16 @@ class Lock(Structure[S]):
     # Without a request
 
     @property
+    def owner(self) -> str:
+        """The name that others see. Unless given, it has this process's id, in a forked process its own."""
+        return self._owner or f"{socket.gethostname()}/{os.getpid()}"
+
+    @property
     def is_held(self) -> bool:
         """Whether this owner certainly holds the lock: its lease has not expired."""
         self._detect_fork()
-        return self._fence is not None and self._time() < self._until
+        is_valid = self._time() < self._until and self._monotonic() < self._ends
+        return self._fence is not None and is_valid
 
     @property
     def fence(self) -> int:
@@ -234,7 +245,7 @@ class Lock(Structure[S]):
         self._detect_fork()
         now, monotonic = self.now(), self._monotonic()
         state = yield from self._read()
-        if not self._may_take(state, now, monotonic):
+        if not self._may_take(state, now, monotonic, read_at=self._monotonic()):
             return _holder_of(state)
         taken = state.replace(
             holder=self._holder,
@@ -253,7 +264,8 @@ class Lock(Structure[S]):
                 self._fence = None
                 return _holder_of(other)
             # We hold it: the response to the first request was lost.
-        self._acquired_at, self._until, self._watched = (now, monotonic), now + self.lease, None
+        self._acquired_at, self._watched = (now, monotonic), None
+        self._until, self._ends = now + self.lease, monotonic + self.lease
         return None
 
     def _read(self) -> Steps[LockState]:
@@ -266,7 +278,8 @@ class Lock(Structure[S]):
         clock, monotonic = self._acquired_at
         return max(self.now(), clock + self._monotonic() - monotonic)
 
-    def _may_take(self, state: LockState, now: float, monotonic: float) -> bool:
+    def _may_take(self, state: LockState, now: float, monotonic: float, read_at: float) -> bool:
+        """Whether a lock that was read between `monotonic` and `read_at` may be taken."""
         if state.holder is None or state.until is None:
             return True
         if state.holder == self._holder:
@@ -279,24 +292,25 @@ class Lock(Structure[S]):
         if self.trust_clocks:
             return state.until.timestamp() + self.skew <= now
         if self._watched is None or self._watched[0] != state.revision:
-            self._watched = (state.revision, monotonic)
+            # Not from before the read: the owner may have renewed while it ran.
+            self._watched = (state.revision, read_at)
         return monotonic - self._watched[1] >= state.lease
 
     def _renew(self) -> Steps[None]:
-        is_mine, until = self._is_mine(), self._time() + self.lease
+        is_mine = self._is_mine()
+        until, ends = self._time() + self.lease, self._monotonic() + self.lease
         change = LockState.until.set(datetime.fromtimestamp(until, UTC))
         try:
             yield from self.calls.update(self._kind, change, when=is_mine, lock=self.name)
         except ConditionFailed:
             self._until = 0.0
             raise self._lost() from None
-        self._until = until
+        self._until, self._ends = until, ends
 
     def _release(self) -> Steps[None]:
         fence, is_mine = self._acquired(), self._is_mine()
-        self._until = (
-            0.0  # if the response is lost, the lock may be free; `release` can be called again
-        )
+        # If the response is lost, the lock may be free; `release` can be called again.
+        self._until = 0.0
         changes = [LockState.holder.remove(), LockState.owner.remove(), LockState.until.remove()]
         try:
             yield from self.calls.update(self._kind, *changes, when=is_mine, lock=self.name)

@@ -464,9 +464,8 @@ class Queue(Structure[S]):
         if error is None:
             yield from self._acknowledge(message)
             return False
-        if not isinstance(
-            error, Exception
-        ):  # the message did not cause it, so it is available at once
+        if not isinstance(error, Exception):
+            # The message did not cause it, so it is available at once.
             yield from self._give_back(message, 0.0, f"interrupted by {type(error).__name__}")
             return False
         if not raising:

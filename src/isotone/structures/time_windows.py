@@ -136,9 +136,8 @@ class Windows:
     def business_date(self, moment: datetime) -> date:
         """The date of the business day that contains a time."""
         day = instant(moment).astimezone(self.zone).date()
-        while (
-            self._begin(day) > moment
-        ):  # twice where a zone has skipped the day before, as Samoa did in 2011
+        while self._begin(day) > moment:
+            # Twice where a zone has skipped the day before, as Samoa did in 2011.
             day -= _DAY
         return day
 

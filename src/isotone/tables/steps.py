@@ -29,11 +29,11 @@ R = TypeVar("R")
 
 @final
 class Call(Struct, frozen=True, gc=False):
-    """One request to the backend. With `json_items`, the response's Items may be in JSON (`msgspec.Raw`)."""
+    """One request to the backend. With `may_be_json`, the response's Items may be in JSON (`msgspec.Raw`)."""
 
     operation: str
     request: Request
-    json_items: bool = False
+    may_be_json: bool = False
 
 
 @final

@@ -28,9 +28,8 @@ from isotone.errors import UsageError
 
 _ACTION = re.compile("[A-Za-z]+")
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
-_WHOLE: Final = (
-    "{ depth: null, maxArrayLength: null, maxStringLength: null }"  # of what JavaScript prints
-)
+# The options with which JavaScript prints all of a value.
+_WHOLE: Final = "{ depth: null, maxArrayLength: null, maxStringLength: null }"
 
 
 _WIDTH: Final = 88  # characters of a line of Python, as formatters have it

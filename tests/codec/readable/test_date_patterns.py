@@ -48,6 +48,8 @@ def test_instants_are_in_utc() -> None:
         "%y%m%d",
         "%Y%m%d%H%M%S%f%z",
         "%Y%m%d%%",
+        "%Y%m%d%",
+        "%Y-%m-%d %",
     ],
 )
 def test_what_does_not_sort_is_refused(pattern: str) -> None:

@@ -1,4 +1,4 @@
-/** An entity in a form: its fields with their inputs, what is wrong beside each, and the keys that the values give. */
+/** An entity in a form: inputs, faults, keys. Changed is what differs from the item; Mod+Enter saves, Esc cancels. */
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
@@ -41,6 +41,7 @@ interface Props {
   onCancel: () => void;
 }
 
+/** Enter in an input of one line saves, too. Esc cancels only while nothing is changed; otherwise it leaves the input. */
 export function EntityForm({ table, entity, item, form, given, typed, aimed, saving, isUndecided, refused, onSave, onValues, onCost, onRaw, onCancel }: Props) {
   const isNew = item === null;
   const fields = useMemo(() => givenFields(entity, isNew), [entity, isNew]);

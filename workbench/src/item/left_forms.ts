@@ -1,4 +1,4 @@
-/** Forms that were left before they were saved: undoing that brings them back with what was typed. */
+/** Forms that were left before they were saved: undoing brings them back; asks before the page is left. */
 
 import type { Item, TableInfo } from "../api";
 import type { Entry } from "../collection/window";

@@ -303,9 +303,11 @@ class Written(Directed):
     _unit: timedelta = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        directives = "".join(_DIRECTIVE.findall(self.pattern))
+        named = _DIRECTIVE.findall(self.pattern)  # "" for a % at the end
+        directives = "".join(named)
         greatest = 3 if self.day else len(_SIGNIFICANCE)
-        if not (_SIGNIFICANCE.startswith(directives) and 3 <= len(directives) <= greatest):
+        is_gapless = _SIGNIFICANCE.startswith(directives) and all(named)
+        if not (is_gapless and 3 <= len(directives) <= greatest):
             raise UsageError(_no_pattern(self.pattern, greatest))
         if _FORBIDDEN.search(self.pattern):
             raise UsageError(

@@ -47,9 +47,8 @@ class Operand(Comparable[T]):
     _field: Attr[Any]
     _path: PathElements
 
-    __iter__: ClassVar[None] = (
-        None  # otherwise `list(Order.lines)` would loop forever over __getitem__
-    )
+    # Otherwise `list(Order.lines)` would loop forever over __getitem__.
+    __iter__: ClassVar[None] = None
 
     def __contains__(self, value: object) -> NoReturn:
         raise TypeError(

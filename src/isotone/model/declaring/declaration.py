@@ -248,9 +248,8 @@ def _check_type(field: Attr[Any]) -> None:
     except UsageError as error:
         raise UsageError(f"field {field.name!r}: {error}") from None
     except Exception as error:
-        if not hasattr(
-            error, "code"
-        ):  # pydantic's error for a class that is not completely defined yet
+        if not hasattr(error, "code"):
+            # Pydantic's error for a class that is not completely defined yet.
             raise
 
 

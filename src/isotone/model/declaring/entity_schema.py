@@ -192,9 +192,8 @@ class EntitySchema:
             item |= self.key_attributes(key, values, item)
         if UNKNOWN in values:
             for key in self.indexes:
-                if not self._is_in(
-                    key, item
-                ):  # so its index entry is removed, even one that could not be read
+                if not self._is_in(key, item):
+                    # So its index entry is removed, even one that could not be read.
                     for slot in key.slots:
                         if slot.attribute.name not in self._attributes | self._primary_attributes:
                             item.pop(slot.attribute.name, None)

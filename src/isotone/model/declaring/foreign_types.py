@@ -44,9 +44,8 @@ class Foreign:
             _check(annotation, node)
         self._adapter = adapter
         self._reading: dict[str, Any] = {}
-        if _TAKES_NAMES and any(
-            "validation_alias" in node for node in nodes
-        ):  # but the entity's names are written
+        if _TAKES_NAMES and any("validation_alias" in node for node in nodes):
+            # But the entity's names are written.
             self._reading = {"by_alias": True, "by_name": True}
 
     def dump(self, value: Any) -> Any:

@@ -294,9 +294,8 @@ class NativeSlot:
         if value is None:
             return None
         encoded = self.field.encode(value)
-        if (
-            self.attribute.type not in encoded
-        ):  # only a program's codec can have written another type
+        if self.attribute.type not in encoded:
+            # Only a program's codec can have written another type.
             raise UsageError(
                 f"key attribute {self.attribute.name!r} is of type {self.attribute.type}, but the codec of field "
                 f"{self.field.name!r} wrote {encoded}"

@@ -22,9 +22,8 @@ from isotone.model.declaring.table import Table
 
 def check(schema: EntitySchema) -> None:
     """Refuse an entity whose primary key could equal that of another entity in its table."""
-    for tag, other in tuple(
-        schema.table.entities.items()
-    ):  # other threads define entities meanwhile
+    for tag, other in tuple(schema.table.entities.items()):
+        # Other threads define entities meanwhile.
         if tag == schema.tag:
             continue  # the class is redefined, in a notebook or a reloaded module
         if _is_same_family(schema, other):

@@ -371,9 +371,8 @@ def _by_codec(python: type[Any], codec: Codec[Any, Any]) -> Any:
 
 def _exact_number(value: Any, info: ValidationInfo) -> Any:
     """A JSON number as the exact decimal; refused if a float may have lost digits."""
-    if (
-        isinstance(value, str) and info.mode == "json"
-    ):  # pydantic's own type for decimals in JSON, also if strict
+    if isinstance(value, str) and info.mode == "json":
+        # Pydantic's own type for decimals in JSON, also if strict.
         with suppress(InvalidOperation):
             return Decimal(value)
     if not isinstance(value, float):

@@ -25,9 +25,8 @@ from isotone.errors import InvalidCursor, UsageError
 
 _TAG: Final = 16  # bytes; an attacker would have to guess all of them
 _IDENTITY: Final = 8
-_WINDOW: Final = (
-    -9
-)  # raw deflate with its smallest window (2^9), because an item's keys repeat each other
+# Raw deflate with its smallest window (2^9), because an item's keys repeat each other.
+_WINDOW: Final = -9
 _SHORTEST_SECRET: Final = 16
 
 _URL_SAFE: Final = str.maketrans("+/", "-_", "=")
@@ -57,7 +56,7 @@ class CursorCipher:
         compressor = zlib.compressobj(9, zlib.DEFLATED, _WINDOW, 1)
         content = compressor.compress(query + _encode((expiry, state))) + compressor.flush()
         tag = self._tag(content)
-        return _text(tag + self._encrypted(content, tag))
+        return _text(tag + self._mixed(content, tag))
 
     def read(self, cursor: str, query: bytes) -> Any:
         """The state in a cursor; raises `InvalidCursor` that says what is wrong."""
@@ -79,7 +78,7 @@ class CursorCipher:
         except (ValueError, TypeError):
             raise InvalidCursor(f"{cursor!r} is not a cursor of this store") from None
         tag = raw[:_TAG]
-        content = self._encrypted(raw[_TAG:], tag)
+        content = self._mixed(raw[_TAG:], tag)
         if not hmac.compare_digest(tag, self._tag(content)):
             raise InvalidCursor(
                 "the cursor cannot be decrypted: it was changed, or made with another secret; give all "
@@ -92,8 +91,8 @@ class CursorCipher:
     def _tag(self, content: bytes) -> bytes:
         return hashlib.blake2b(content, key=self._tag_key, digest_size=_TAG).digest()
 
-    def _encrypted(self, content: bytes, tag: bytes) -> bytes:
-        """Encrypt or decrypt: exclusive or with a stream that depends on the key and the tag."""
+    def _mixed(self, content: bytes, tag: bytes) -> bytes:
+        """Encrypts plain content, and decrypts encrypted: exclusive or with a stream that depends on the key and the tag."""
         size = len(content)
         stream = hashlib.shake_256(self._stream_key + tag).digest(size)
         mixed = int.from_bytes(content) ^ int.from_bytes(stream)

@@ -191,9 +191,8 @@ class ItemSelection:
         """The kind of an item whose tag is new to this read; raises `InvalidItem` for an unknown tag."""
         found = self._keyed[0][0].table.entity_of(tag)
         for schema, key in self._keyed:
-            if (
-                found is not None and schema.tag in found.lineage
-            ):  # a kind defined since the first read
+            if found is not None and schema.tag in found.lineage:
+                # A kind defined since the first read.
                 fields = _fields_to_read(self._selected, found, found.keys[key.name])
                 self._fields.setdefault(tag, fields)
                 return found

@@ -711,9 +711,9 @@ class Traversal(Generic[R]):
     def _next(self, missing: int | None) -> Steps[list[Found]]:
         read, meter, merge = self._read, self._meter, self._merge
         if merge is not None:
-            results = yield from merge.step(missing)
+            merged = yield from merge.step(missing)
             self.is_over = merge.is_over
-            return results
+            return merged
         limit = self._sizes.next(missing, meter.returned)
         request = _continued(self._request, self._start, limit)
         response = yield Call(read.operation, request, read.selection.json_items)

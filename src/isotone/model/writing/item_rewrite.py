@@ -91,9 +91,8 @@ class Rewrite(Write[bool]):
         self._log = log
         self._logged: Sequence[Touched] = ()
         self._target: tuple[Item, Item] | None = None
-        self._tried: tuple[Item, Item] | None = (
-            None  # what the last single write changed, and to what
-        )
+        # What the last single write changed, and to what.
+        self._tried: tuple[Item, Item] | None = None
         self.saw(item)
 
     @property

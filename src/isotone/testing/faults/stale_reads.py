@@ -15,7 +15,7 @@ from typing import Any, Final
 import isotone
 from isotone.backends.interface import Response
 from isotone.clock import Clock
-from isotone.errors import ApiError, ResourceNotFoundException
+from isotone.errors import ApiError, ResourceNotFoundException, ValidationException
 from isotone.testing.faults.rules import Chosen, InterceptedCall, Proceed, When
 
 _SETTINGS: Final = frozenset({"UpdateTable", "UpdateTimeToLive"})
@@ -23,6 +23,8 @@ _REPLACED: Final = frozenset({"DeleteTable", "CreateTable"})
 # Members of CreateTable that are equal in DescribeTable's answer.
 _COPIED: Final = ("TableName", "KeySchema", "AttributeDefinitions")
 _COPIED_OF_INDEX: Final = ("IndexName", "KeySchema", "Projection")
+# There is no table of that name, or there cannot be one.
+_NO_TABLE: Final = (ResourceNotFoundException, ValidationException)
 
 
 class StaleReads(Chosen):
@@ -61,7 +63,7 @@ class StaleReads(Chosen):
     def strike(self, call: InterceptedCall, proceed: Proceed) -> Response:
         try:
             self._copy_tables(call)
-        except ResourceNotFoundException:
+        except _NO_TABLE:
             return proceed(call)  # the database reports the error
         self._catch_up()
         self.struck()
@@ -96,7 +98,7 @@ class StaleReads(Chosen):
     def _write(self, call: InterceptedCall, proceed: Proceed) -> Response:
         try:
             self._copy_tables(call)
-        except ResourceNotFoundException:
+        except _NO_TABLE:
             return proceed(call)
         request = copy.deepcopy(dict(call.request))
         response = proceed(call)

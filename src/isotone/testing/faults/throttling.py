@@ -16,11 +16,7 @@ from typing import Any, Final, Literal
 from isotone.backends.interface import Response, as_text
 from isotone.backends.request_retries import THROTTLES
 from isotone.clock import Clock
-from isotone.errors import (
-    ApiError,
-    ResourceNotFoundException,
-    UsageError,
-)
+from isotone.errors import ApiError, UsageError
 from isotone.tables.description import description_of
 from isotone.testing.faults.failing import cancelled, transacted
 from isotone.testing.faults.rules import (
@@ -30,6 +26,7 @@ from isotone.testing.faults.rules import (
     Rule,
     entries_of,
     table_name,
+    tables_of_statement,
     with_entries,
     with_unprocessed,
 )
@@ -98,6 +95,11 @@ class Throttled:
         """The code and message in a cancelled transaction."""
         provisioned = self.error == _PROVISIONED
         return "ProvisionedThroughputExceeded" if provisioned else "ThrottlingError", self._message
+
+    def as_statement_error(self) -> dict[str, str]:
+        """The error of one statement in the response to a batch."""
+        code, message = self.as_reason()
+        return {"Code": _ACCOUNT if self.error == _ACCOUNT else code, "Message": message}
 
     @property
     def _message(self) -> str:
@@ -215,11 +217,11 @@ class Throttling(Rule):
         if not refused:
             return self._granted(call, draws, proceed)
         self.struck()
-        if together := transacted(
-            call
-        ):  # statements are not distinguished: the first one is the cause
+        if together := transacted(call):
             reasons = {place: why.as_reason() for place, why in refused.items()}
             raise cancelled(len(together), reasons)
+        if "Statements" in call.request:
+            return self._answered_in_part(call, draws, refused, proceed)
         if len(refused) == len(entries):
             raise next(iter(refused.values())).as_error()
         taken = [place for place in range(len(entries)) if place not in refused]
@@ -227,11 +229,37 @@ class Throttling(Rule):
         response = self._granted(fewer, [draws[place] for place in taken], proceed)
         return with_unprocessed(call, response, [entries[place] for place in refused])
 
+    def _answered_in_part(
+        self,
+        call: InterceptedCall,
+        draws: list[list[_Draw]],
+        refused: Mapping[int, Throttled],
+        proceed: Proceed,
+    ) -> Response:
+        """The response to a batch of statements: the error of a refused one stands in its place."""
+        statements = call.request["Statements"]
+        taken = [place for place in range(len(statements)) if place not in refused]
+        response: Response = {"Responses": []}
+        if taken:
+            fewer = {**call.request, "Statements": [statements[place] for place in taken]}
+            own = [draws[place] for place in taken]
+            response = self._granted(call.with_request(fewer), own, proceed)
+        answers = iter(response["Responses"])
+        return {
+            **response,
+            "Responses": [
+                {"Error": refused[place].as_statement_error()}
+                if place in refused
+                else next(answers)
+                for place in range(len(statements))
+            ],
+        }
+
     def _granted(
         self, call: InterceptedCall, draws: list[list[_Draw]], proceed: Proceed
     ) -> Response:
         """Execute a call, and take its consumed units out of the buckets."""
-        asked = call.request.get("ReturnConsumedCapacity", "NONE")
+        asked = call.request.get("ReturnConsumedCapacity") or "NONE"
         response = proceed(call.with_request({**call.request, "ReturnConsumedCapacity": "INDEXES"}))
         self._take(response.get("ConsumedCapacity"), [each for wanted in draws for each in wanted])
         return _with_capacity(response, asked)
@@ -245,8 +273,8 @@ class Throttling(Rule):
             return []
         try:
             description = call.directly("DescribeTable", {"TableName": table})["Table"]
-        except ResourceNotFoundException:
-            return []  # the database reports the error
+        except ApiError:
+            return []  # the database reports what is wrong with the table or its name
         wanted: list[_Draw] = []
         index = call.request.get("IndexName")
         globals_ = {
@@ -323,7 +351,15 @@ def _entries(call: InterceptedCall) -> Entries:
             for entry in request["TransactItems"]
             for members in entry.values()
         ]
+    statements = request.get("Statements") or request.get("TransactStatements")
+    if statements:
+        return [(_table_of(each["Statement"]), {}) for each in statements]
     return [(table, request) for table in call.tables]
+
+
+def _table_of(statement: str) -> str:
+    """The table of a statement; empty if it names none, which the database refuses."""
+    return min(tables_of_statement(statement), default="")
 
 
 def _partition_value(attribute: str, entry: Mapping[str, Any]) -> Any:
@@ -340,7 +376,8 @@ def _partition_value(attribute: str, entry: Mapping[str, Any]) -> Any:
         names = text.get("ExpressionAttributeNames", {})
         for name, value in _EQUALITY.findall(text["KeyConditionExpression"]):
             if names.get(name, name) == attribute:
-                return text["ExpressionAttributeValues"].get(value)
+                values = text.get("ExpressionAttributeValues", {})
+                return values.get(value)  # None: the database refuses the undefined value
     return None
 
 
