@@ -307,10 +307,11 @@ def get_together(
 
     Cost: twice that of consistent reads. Raises `UsageError` for more than a hundred.
     """
-    wanted: list[_Wanted] = []
+    # A hot path: no isinstance, and no call for what most targets are.
+    wanted: list[tuple[EntitySchema, bytes, ProjectedGet[Any] | None]] = []
     gets: dict[bytes, Request] = {}
     for target in targets:
-        of: Any = target  # a hot path: no isinstance
+        of: Any = target
         if of.__class__ is tuple:
             entity, values = of
         elif of.__class__ is EntityKey:
@@ -320,15 +321,21 @@ def get_together(
                 f"get_together takes keys, not {of!r}; write get_together(Order.primary.at(number=1), …), or "
                 'get_together((Order, {"number": 1}), …)'
             )
-        projected = _projected(entity)
-        schema = schema_of(entity) if projected is None else projected.schema
+        projected: ProjectedGet[Any] | None = None
+        try:
+            schema: EntitySchema = entity.__schema__
+        except AttributeError:
+            projected = _projected(entity)
+            schema = schema_of(entity) if projected is None else projected.schema
         key = key_of(schema, schema.entity, values)
         place = place_of(schema, key)
-        wanted.append(_Wanted(schema, place, projected))
+        wanted.append((schema, place, projected))
         whole: Request = {"TableName": schema.table.name, "Key": key}
         expression = None if projected is None else projected.expression
         get = whole if expression is None else {**whole, "ProjectionExpression": expression}
-        if gets.setdefault(place, {"Get": get})["Get"] != get:  # one read serves both
+        if place not in gets:
+            gets[place] = {"Get": get}
+        elif gets[place]["Get"] != get:  # one read serves both
             gets[place] = {"Get": whole}
     if len(gets) > _READS:
         raise UsageError(
@@ -341,21 +348,13 @@ def get_together(
             yield from migrate_key(schema, gets[place]["Get"]["Key"], clock)
     responses = yield from _read_together(list(gets.values()))
     answers, now = dict(zip(gets, responses, strict=True)), clock.now()
-    found: list[Any] = [each.result(answers[each.place].get("Item"), now) for each in wanted]
+    found: list[Any] = [
+        _alive(schema, answers[place].get("Item"), now)
+        if projected is None
+        else projected.result(answers[place].get("Item"), now)
+        for schema, place, projected in wanted
+    ]
     return found
-
-
-class _Wanted(NamedTuple):
-    """An entity, or a projection of it, that is read together with others."""
-
-    schema: EntitySchema
-    place: bytes
-    projected: ProjectedGet[Any] | None
-
-    def result(self, item: Item | None, now: float) -> Any:
-        if self.projected is None:
-            return _alive(self.schema, item, now)
-        return self.projected.result(item, now)
 
 
 def _read_together(gets: Sequence[Request]) -> Steps[list[Response]]:

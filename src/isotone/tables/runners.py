@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from isotone.backends.interface import AsyncBackend, Backend, async_json_reads, json_reads
+from isotone.backends.interface import AsyncBackend, Backend
 from isotone.errors import IsotoneError
 from isotone.shown_signature import show_signatures
 from isotone.tables.retries import Deadline
@@ -53,7 +53,8 @@ class Runner:
             step = next(steps)
             while True:
                 if type(step) is Call:
-                    execute = json_reads(backend) if step.may_be_json else send
+                    # as `json_reads` does, without a call
+                    execute = getattr(backend, "read_json", send) if step.may_be_json else send
                     until = None if retries is None else retries.until()
                     try:
                         response = execute(step.operation, step.request, until)
@@ -122,7 +123,7 @@ class AsyncRunner:
             step = next(steps)
             while True:
                 if type(step) is Call:
-                    execute = async_json_reads(backend) if step.may_be_json else send
+                    execute = getattr(backend, "read_json", send) if step.may_be_json else send
                     until = None if retries is None else retries.until()
                     try:
                         response = await execute(step.operation, step.request, until)
