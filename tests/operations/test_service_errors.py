@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
+import msgspec
 import pytest
 from tests.operations.session import CHAPTERS, FILES, Exchange, play
 from tests.operations.session.failures import FAILURES
@@ -57,9 +58,13 @@ def named() -> set[tuple[str, str]]:
 
 
 @cache
-def failures() -> list[Exchange]:
+def exchanges() -> list[Exchange]:
     played = [each for chapter in (*CHAPTERS, *FAILURES) for each in play(chapter)]
-    return [each for each in played if each.error is not None and each.action != FILES]
+    return [each for each in played if each.action != FILES]
+
+
+def failures() -> list[Exchange]:
+    return [each for each in exchanges() if each.error is not None]
 
 
 def test_every_error_is_raised_or_listed() -> None:
@@ -90,10 +95,11 @@ def test_errors_have_the_members_of_the_model() -> None:
 def test_an_error_can_be_ordered_of_each_action_that_has_it(error: str) -> None:
     actions = sorted(action for action, name in named() if name == error)
     assert actions
+    requests = {each.action: each.request for each in exchanges() if each.error is None}
     faults = Faults()
     with isotone.open() as database, faults.on(database):
         faults.fail(actions, error)
         for action in actions:
             with pytest.raises(ApiError) as caught:
-                database.send(action, b"{}")
-            assert caught.value.code == error
+                database.send(action, msgspec.json.encode(requests[action]))
+            assert caught.value.code == error, action
