@@ -6,7 +6,7 @@ import { useState } from "preact/hooks";
 
 import type { AttributeValue, Entity, Item, TableInfo } from "../api";
 import type { Entry } from "../collection/window";
-import { notify } from "../shell/messages";
+import { notify } from "../shell/notices";
 import { useShortcuts } from "../shortcuts";
 import { plural } from "../values";
 import { BelowAll } from "./below";

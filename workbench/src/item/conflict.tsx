@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import type { CallError, Entity, Item, TableInfo } from "../api";
-import { Failure } from "../shell/messages";
+import { Failure } from "../shell/failure";
 import { readForm, type Form, type Refusal, type Values } from "./edit_calls";
 import { typedText } from "./typed_field";
 

@@ -4,7 +4,8 @@ import { useEffect, useState } from "preact/hooks";
 
 import { call, type CallError, type Request, type Snippet } from "../api";
 import { Dialog } from "../shell/dialog";
-import { Failure, notify } from "../shell/messages";
+import { Failure } from "../shell/failure";
+import { notify } from "../shell/notices";
 
 interface Props {
   action: string;

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { CallError } from "../api";
 import { Dialog } from "../shell/dialog";
 import { useStore } from "../store";
-import { Failure } from "../shell/messages";
+import { Failure } from "../shell/failure";
 import { forget, history, readSaved, save, saved, teamFile, type Kept } from "./history";
 
 interface Props {

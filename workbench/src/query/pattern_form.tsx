@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { call, type AttributeValue, type CallError, type Entity, type Parameter, type Pattern, type Request } from "../api";
 import { hue } from "../collection/hues";
-import { Failure } from "../shell/messages";
+import { Failure } from "../shell/failure";
 import { HAS_ZONE, IS_DAY, isDay, isEndOfDay, timesInWords } from "./times_asked";
 import { valuesOf, type SortOperator, type View } from "./view";
 

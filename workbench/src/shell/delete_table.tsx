@@ -8,7 +8,8 @@ import { refreshTables, session } from "../session";
 import { useStore } from "../store";
 import { plural } from "../values";
 import { Dialog } from "./dialog";
-import { Failure, notify } from "./messages";
+import { Failure } from "./failure";
+import { notify } from "./notices";
 
 export function DeleteTable({ table }: { table: TableInfo }) {
   const writable = useStore(session)?.writable ?? false;

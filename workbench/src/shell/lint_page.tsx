@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { call, type CallError, type TableInfo } from "../api";
-import { Failure } from "./messages";
+import { Failure } from "./failure";
 
 interface Finding {
   code: string;

@@ -6,7 +6,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { entityHue, hue } from "../collection/hues";
 import { go, route } from "../router";
 import { loadModel, modelFailures, models } from "../session";
-import { Failure } from "./messages";
+import { Failure } from "./failure";
 import { useStore } from "../store";
 import { count, own, plural, size } from "../values";
 import { DeleteTable } from "./delete_table";

@@ -10,7 +10,8 @@ import { useStore } from "../store";
 import { ACCEPTED } from "../transfer/files_page";
 import { columnsOf, endingOf, upload } from "../transfer/transfers";
 import { TransferView, useTransfer } from "../transfer/transfer_view";
-import { Failure, notify } from "./messages";
+import { Failure } from "./failure";
+import { notify } from "./notices";
 import "../styles/transfer.css";
 
 type KeyType = "S" | "N" | "B";

@@ -11,7 +11,7 @@ import { useStore } from "../store";
 import { toggleTheme } from "../theme";
 import { count } from "../values";
 import { Dialog } from "./dialog";
-import { inWords, notify, undoable, undoLast } from "./messages";
+import { inWords, notify, undoable, undoLast } from "./notices";
 import { TABLE_VIEWS, topViews } from "./pages";
 
 interface Command {

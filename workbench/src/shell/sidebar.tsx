@@ -10,7 +10,7 @@ import { keyName, useShortcuts } from "../shortcuts";
 import { useStore } from "../store";
 import { isDark, theme, toggleTheme } from "../theme";
 import { count, size } from "../values";
-import { notify } from "./messages";
+import { notify } from "./notices";
 import { topViews } from "./pages";
 
 export function Sidebar({ onSearch, onHelp }: { onSearch: () => void; onHelp: () => void }) {

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { call, execute, type CallError, type Change, type Item, type TableInfo } from "../api";
 import { refreshTable, session } from "../session";
-import { Failure } from "../shell/messages";
+import { Failure } from "../shell/failure";
 import { useShortcuts } from "../shortcuts";
 import { useStore } from "../store";
 import { own, plural, same, shortText } from "../values";
