@@ -1,4 +1,4 @@
-"""`isotone serve` and `isotone demo`: serves a database, or sample tables, over HTTP."""
+"""`isotone serve` and `isotone demo`: their options (--port, --regions, --durability, --faults …), and what they print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`serve` and `running_server`: port, options, shutdown, SIGHUP; an open address needs --credentials or --insecure.
+"""`serve`, `running_server`: port, options, most connections, shutdown, SIGHUP; --insecure for an address open to others.
 
 A shutdown stops accepting, answers all received requests, and closes the connections and then the service. A connection that
 does not finish within the grace period is aborted.

@@ -1,4 +1,4 @@
-"""Writes of whole entities: `Put` (also create, with `AlreadyExists`, and replace), `Delete`, and `Check`."""
+"""Writes of whole entities: `Put` (also create, with `AlreadyExists`, and replace, with `NotFound`), `Delete`, `Check`."""
 
 from __future__ import annotations
 

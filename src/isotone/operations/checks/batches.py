@@ -1,4 +1,4 @@
-"""Checks of batches and transactions: BatchGetItem, BatchWriteItem and TransactWriteItems entries, as layers."""
+"""The order of checks of batches and transactions, one layer each; the rules are in `batches` and `transactions`."""
 
 from __future__ import annotations
 
