@@ -1,4 +1,4 @@
-/** Draws the rows of a view that can be seen, grouped by partition; selects items by click and by arrow keys. */
+/** Draws the rows of a view that can be seen, by partition; selects items by click, `x` and arrow keys; empty tables. */
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 

@@ -1,4 +1,4 @@
-/** What can be done with several items at once: edit fields, set an attribute, delete. All of it can be undone.
+/** The bar for several selected items: edit fields, set an attribute, delete, with progress; Undo of all of it.
  *
  * Items of a loaded model are written through their entities. */
 

@@ -1,4 +1,4 @@
-/** Fields of several entities of one kind, set at once: what each item becomes is shown before anything is written. */
+/** Edit fields of several entities of one kind: shows what each item becomes before anything is written. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 

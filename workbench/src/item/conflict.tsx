@@ -1,4 +1,4 @@
-/** Somebody else has changed the item that is being edited: both versions, field by field, and what to do. */
+/** Somebody else has changed the item: both versions, field by field; drop yours, or save it over theirs. */
 
 import { useEffect, useState } from "preact/hooks";
 

@@ -1,4 +1,4 @@
-/** Edits or creates one entity through its model: the form, what is refused, and what somebody else did meanwhile. */
+/** Edits or creates one entity through its model: saves, shows what is refused and what somebody else did; Cost. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 

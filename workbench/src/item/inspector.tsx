@@ -1,4 +1,4 @@
-/** One item: its keys, its attributes with their types; editing, copying, deleting.
+/** One item at the right: its keys, its attributes with their types; Edit (`i`), copy, Delete.
  *
  * Items of a loaded model are edited through their entities; their raw attributes behind a switch. */
 

@@ -1,4 +1,4 @@
-/** Copies a request as code that runs: Python, boto3, JavaScript, the AWS CLI. */
+/** The dialog Copy as (`c`): a request as code to copy, which `isotone/workbench/code.py` writes. */
 
 import { useEffect, useState } from "preact/hooks";
 

@@ -1,4 +1,4 @@
-/** The dialog of queries: those that were run, and those that were saved under a name. */
+/** The dialog Saved queries (`h`): lists recent and saved queries, saves one under a name, deletes one. */
 
 import { useEffect, useState } from "preact/hooks";
 

@@ -1,4 +1,4 @@
-/** The items of a table: the query above, the collection below, one item at the right. */
+/** The items of a table: query above, collection below, one item at the right, tables beside; `r`, `n`, `s`, `d`. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 

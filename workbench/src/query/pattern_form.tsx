@@ -1,4 +1,4 @@
-/** An access pattern of the model as a form: its components in the order of the key. */
+/** Access patterns: a key of the model as a form, with its components in order; All of that day. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 

@@ -1,4 +1,4 @@
-/** The frame: tables at the left, a view at the right, the palette above both. */
+/** The frame: tables at the left, the tabs (`1` to `7`) and a view at the right, the palette above both. */
 
 import { useEffect, useState } from "preact/hooks";
 

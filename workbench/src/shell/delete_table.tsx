@@ -1,4 +1,4 @@
-/** Deletes a table, once its name is typed: nothing undoes it. */
+/** Deletes a table (tab Keys), once its name is typed: nothing undoes it. */
 
 import { useState } from "preact/hooks";
 

@@ -1,4 +1,4 @@
-/** Lint's findings in a table: each with its reason, its cost and what to do. */
+/** The tab Lint: lint's findings in a table, each with its reason, its cost and what to do. */
 
 import { useEffect, useState } from "preact/hooks";
 

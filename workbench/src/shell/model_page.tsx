@@ -1,4 +1,4 @@
-/** The keys of a table: its attributes, its entities, and how the keys of each are made of components. */
+/** The tab Keys: the key attributes of a table, its entities, and how the keys of each are made of components. */
 
 import type { Entity, Pattern, TableInfo } from "../api";
 import { useEffect, useRef } from "preact/hooks";

@@ -1,4 +1,4 @@
-/** A new table: from its keys, or from a file with items. */
+/** New table: from its keys and indexes, or from a CSV or JSON Lines file, whose columns are proposed as keys. */
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";

@@ -1,4 +1,4 @@
-/** The command palette: tables, indexes, entities, access patterns, views and commands by a few letters of their names. */
+/** The palette (Ctrl-K): finds tables, indexes, entities, access patterns, saved queries, views and commands. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 

@@ -1,4 +1,4 @@
-/** The tables at the left, with their indexes, counts and sizes; what is connected, and the lock. */
+/** The tables at the left, with indexes, counts and sizes, and their filter (`/`); the lock of safe mode. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 

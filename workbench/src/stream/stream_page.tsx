@@ -1,4 +1,4 @@
-/** The changes of a table as they happen: what was inserted, modified and removed, and what of it differs. */
+/** The tab Stream: the changes of a table as they happen, each with its differences; Space pauses. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 

@@ -1,4 +1,4 @@
-/** Downloads what a view shows, or the whole table, as a file: a choice of what and a format, and the browser has it. */
+/** Download (`s`): what a view shows, or the whole table, as a CSV or JSON lines file. */
 
 import { useState } from "preact/hooks";
 
