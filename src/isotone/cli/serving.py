@@ -29,8 +29,8 @@ from isotone.errors import UsageError
 from isotone.output_paths import check_outputs
 from isotone.postgres_address import shown
 from isotone.server.audit import STANDARD_OUTPUT, audit_output
+from isotone.server.body_budget import BODY_BUDGET
 from isotone.server.listener import ServerOptions
-from isotone.server.monitor import BODY_BUDGET
 
 if TYPE_CHECKING:
     from isotone.backends.embedded import Database

@@ -1,4 +1,4 @@
-"""CreateTable, DescribeTable, UpdateTable and DeleteTable, all complete at once; ResourceInUseException.
+"""CreateTable, DescribeTable, UpdateTable, DeleteTable: complete at once; ResourceInUse- and LimitExceededException.
 
 Only adding an index to an existing table takes time: it is backfilled in the background.
 """

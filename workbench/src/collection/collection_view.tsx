@@ -1,4 +1,4 @@
-/** Draws the rows of a view that can be seen, by partition; selects items by click, `x` and arrow keys; empty tables. */
+/** Draws the rows of a view that can be seen; selects items by click, `x` and arrows; folds the library's own records. */
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 

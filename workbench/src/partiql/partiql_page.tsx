@@ -1,4 +1,4 @@
-/** Statements: an editor, what they cost before and after, their items. */
+/** The tab PartiQL: statements, what they cost before and after, their items; asks where an error is, and underlines it. */
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 

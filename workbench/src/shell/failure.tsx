@@ -1,4 +1,4 @@
-/** An error in words for people: its name, its message, what to do; repeats the call once a lost server answers again. */
+/** An error in words for people: what to do; repeats what failed once a server that was away answers again. */
 
 import { useEffect } from "preact/hooks";
 

@@ -1,4 +1,4 @@
-"""The order of checks of batches and transactions, one layer each; the rules are in `batches` and `transactions`."""
+"""The checks of batches and transactions, one layer each for `orders`; the rules are in `batches`, `transactions`."""
 
 from __future__ import annotations
 
