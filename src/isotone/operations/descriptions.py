@@ -1,4 +1,4 @@
-"""DescribeTable's TableDescription: status, keys, indexes, replicas, ItemCount, TableSizeBytes."""
+"""DescribeTable's TableDescription: status, keys, indexes, replicas, ItemCount, TableSizeBytes, SSEDescription."""
 
 from __future__ import annotations
 
