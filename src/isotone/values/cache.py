@@ -1,4 +1,4 @@
-"""An LRU-like cache of compiled expressions and statements, limited by the memory that they take (48 MB).
+"""An LRU-like cache of compiled expressions and statements, limited by the memory that they take.
 
 A compiled expression grows with its text, so the length of the text stands for its memory. A hit is one dict look-up,
 without a function call.
