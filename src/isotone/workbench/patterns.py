@@ -1,4 +1,4 @@
-"""Access patterns as forms: fields, keys, parameters in the key's order; a day in a range as its first or last instant."""
+"""Entities and access patterns for forms: fields, parameters in the key's order; a day as its first or last instant."""
 
 from __future__ import annotations
 

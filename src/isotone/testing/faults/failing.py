@@ -1,4 +1,4 @@
-"""Single calls: `fail`, `conflict`, `lose_answers`, `delay`, `leave_unprocessed`, `expire_iterators`."""
+"""Faults of single calls: `fail`, `conflict`, `lose_answers`, `delay`, `leave_unprocessed`, `expire_iterators`."""
 
 from __future__ import annotations
 
