@@ -1,4 +1,4 @@
-"""Parses the host out of an authority: a Host header, an Origin, a URL. Decides what is a loopback address.
+"""Parses the host out of a Host header, an Origin, a URL; what is this machine (`localhost`, loopback addresses).
 
 An authority is parsed whole or refused. A parser that takes the part in brackets, or the part before `#`, and ignores
 the rest would mistake one host for another: `[::1]evil.com` for this machine.

@@ -1,4 +1,4 @@
-"""The time of day, for expiry, tokens and timestamps; `ManualClock` for tests.
+"""The time of day, for expiry, tokens and timestamps: `SystemClock`, and `ManualClock` for tests.
 
 All of Isotone reads the time here (except to measure its own work), so a test that passes a `ManualClock` controls the
 time everywhere. A clock may be set back or forward. Code that must not notice this, such as a lease, measures time by

@@ -1,4 +1,4 @@
-"""What Amazon charges for DynamoDB in us-east-1, as a dated list; other regions come from a TOML file.
+"""What Amazon charges for DynamoDB in us-east-1, as a dated list; a TOML file (`--prices`) has those of other regions.
 
 US_EAST_1.on_demand(reads=1_000_000, writes=250_000)      # 0.28125 dollars
 Prices.from_file("eu-central-1.toml")                     # the same fields, with your region's figures

@@ -65,7 +65,7 @@ PACKAGES = (
 _HEAD = """# Which file decides what
 
 One line for each file of `src/isotone`, in alphabetical order within its package: the first line of the file's
-docstring. The last tables have the TypeScript files of the workbench's page, what makes the site and its pages, and what packs and runs all of it. [How Isotone is built](README.md) has the
+docstring. The last tables have the files of the workbench's page, what makes the site and its pages, and what packs and runs all of it. [How Isotone is built](README.md) has the
 layers and the ways of a request through them. `make files` writes this page, and a test compares it.
 """
 
@@ -86,8 +86,9 @@ def summary(path: Path) -> str:
 
 
 def browser_files() -> list[Path]:
-    """The TypeScript files of the workbench's page."""
-    return sorted(path for path in BROWSER.rglob("*.ts*") if not path.name.endswith(".d.ts"))
+    """The TypeScript files of the workbench's page, and its styles."""
+    found = (path for ending in ("ts", "tsx", "css") for path in BROWSER.rglob(f"*.{ending}"))
+    return sorted(path for path in found if not path.name.endswith(".d.ts"))
 
 
 def maker_files() -> list[Path]:
@@ -101,8 +102,8 @@ def maker_files() -> list[Path]:
 
 
 def browser_summary(path: Path) -> str:
-    """The first paragraph of the comment that begins a TypeScript file, as one line."""
-    head = re.match(r"/\*\*(.*?)(?:\*/|\n \*\n)", path.read_text(encoding="utf-8"), re.DOTALL)
+    """The first paragraph of the comment that begins a file of the page, as one line."""
+    head = re.match(r"/\*\*?(.*?)(?:\*/|\n \*\n)", path.read_text(encoding="utf-8"), re.DOTALL)
     return " ".join(head[1].replace("\n *", "\n").split()) if head else ""
 
 

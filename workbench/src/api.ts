@@ -1,4 +1,4 @@
-/** The calls of the Python side (`isotone/workbench/calls.py`), with their types. */
+/** The calls of the Python side (`isotone/workbench/calls.py`), with their types; notices that it does not answer. */
 
 import { noteRequest } from "./queries/own_queries";
 import { Store } from "./store";

@@ -1,4 +1,4 @@
-/** The session, the list of tables with their counts, and their models: when they are read, and read again. */
+/** The session (safe mode on or off), the list of tables with their counts, and their models; when each is read again. */
 
 import { call, CallError, isDescribed, type Legend, type ListedTable, type Model, type Session, type TableInfo } from "./api";
 import { learn } from "./collection/hues";

@@ -1,4 +1,4 @@
-"""Drawings of item collections as text, as SVG and as data."""
+"""`CollectionDrawing`: the result of `isotone.draw`, as text, as SVG or as data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws tables: chooses which collections and items are shown, and marks which of them a query reads."""
+"""`isotone.draw`: chooses which collections and items of tables a drawing has, and marks what a query reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The content of a drawing as plain data: views, collections, items, and the parts of keys.
+"""The content of a drawing as plain data: views, collections, items, gaps, and the parts of keys.
 
 A view is a table or an index. Its collections are groups of items with the same partition key, in the order of their
 sort keys. The renderers (`collection_text`, `collection_svg`) use nothing else.

@@ -1,4 +1,4 @@
-"""The plan of a read: the range of a key, the filter after it, direction and limits, from a request or a statement.
+"""The plan of a read, from a query, a request or a statement: partitions (IN), range, filter, direction, limits.
 
 `key_planning` splits the condition of every read. So a query of a model, a raw request and a statement are treated
 alike, and the same condition can be tried on any other key of the table.

@@ -1,4 +1,4 @@
-"""Turns a PartiQL statement into the plan of a read or of a write."""
+"""PartiQL for `explain`: finds the table of a statement, and turns it into the plan of a read or of a write."""
 
 from __future__ import annotations
 

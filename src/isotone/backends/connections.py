@@ -1,4 +1,4 @@
-"""The pool of keep-alive HTTP connections to one address, for threads (`Remote` and S3).
+"""The pool of keep-alive HTTP connections to one address, for threads (`Remote` and S3); `ConnectionFailed`.
 
 An exchange takes a connection from the pool, sends one request, reads the reply, and releases the connection. After a
 failed exchange the connection is closed instead, because the rest of its reply may still arrive. `async_remote.py` has

@@ -1,4 +1,4 @@
-"""The access keys that sign requests: the caller's, the environment's, or those that AWS's tools would use.
+"""The keys that sign requests: the caller's, AWS_ACCESS_KEY_ID, or botocore's (profiles, SSO, roles); `NoCredentials`.
 
 A `CredentialSource` is called for every signature, so temporary keys are renewed in time. If botocore is installed, its
 resolver is used: profiles, roles, SSO, containers and instances work as they do for the AWS CLI. Without it, keys come

@@ -1,4 +1,4 @@
-"""`isotone.open`, `Database`, backup, restore, check: the database in this process; the one module that joins both stacks.
+"""`isotone.open` (regions=, durability= …) and `Database`: clients, backup, restore, check; joins both stacks.
 
 What few programs call (checks, snapshots, exports and imports) is imported by the function that needs it, so that a
 database opens soon.

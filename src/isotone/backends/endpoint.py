@@ -1,4 +1,4 @@
-"""Parses `http://…` and `dynamodb://region` into an endpoint: host, region, credentials and time-outs.
+"""Parses `http://…` and `dynamodb://region`: host, region (AWS_REGION), AWS_ENDPOINT_URL, time-outs; TLS errors in words.
 
 `dynamodb://region` is Amazon's service, unless the environment configures another endpoint for AWS's
 tools.

@@ -1,4 +1,4 @@
-"""Retries of failed requests: which errors are retried, after what delay, and when to give up.
+"""Retries of a failed HTTP request (`Retries`): which errors are retried, the delays with jitter, and when to give up.
 
 Nothing here sleeps. `remote` and `async_remote` ask `Attempts` for the delay after a failed request, and sleep.
 

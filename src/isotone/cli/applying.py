@@ -1,4 +1,4 @@
-"""`isotone apply`: makes live tables what a model declares, step by step; the same command continues."""
+"""`isotone apply`: makes live tables what a model declares, step by step, resumable; --dry-run, --drop-indexes."""
 
 from __future__ import annotations
 

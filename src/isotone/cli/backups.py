@@ -1,4 +1,4 @@
-"""`isotone backup`, `isotone restore` and `isotone compact`: copies of a database file, and its size."""
+"""`isotone backup` (--update), `isotone restore` (--force) and `isotone compact`: copies of a database file, and its size."""
 
 from __future__ import annotations
 

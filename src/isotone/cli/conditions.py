@@ -1,4 +1,4 @@
-"""Parses the conditions of `isotone query` and `isotone scan` on a command line.
+"""Parses the conditions of `isotone query` and `scan`, such as 'total > 10', into words that `query_plan` uses.
 
     customer=ann                          placed_at >= 2020-01-11
     placed_at begins_with 2020            placed_at between 2020-01-11 and 2020-02-01

@@ -1,4 +1,4 @@
-"""`isotone copy` and `isotone diff`: copies tables to another engine, and compares two engines."""
+"""`isotone copy` (--live, --cut-over) and `isotone diff`: copies tables to another engine, and compares two engines."""
 
 from __future__ import annotations
 

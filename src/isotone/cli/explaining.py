@@ -1,4 +1,4 @@
-"""`isotone explain`: shows what a statement, a query or a request reads and costs."""
+"""`isotone explain`: what a statement, a query or a request reads and costs; --run measures it, --svg and --html draw it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`isotone export` and `isotone import`: writes a table's items to files, and items from files into a table."""
+"""`isotone export` and `isotone import`: items of a table to files and back; --types, --bad-rows, --with-table."""
 
 from __future__ import annotations
 

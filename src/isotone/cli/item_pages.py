@@ -1,4 +1,4 @@
-"""The items that `query`, `scan` and `sql` read page by page: up to a limit, with what they cost."""
+"""The pages of items that `query`, `scan` and `sql` print, with their cost: --limit, --all, --consistent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs jobs on a terminal: shows progress, and stops them at Ctrl-C so that the same command can continue.
+"""Runs long commands (--state, --restart): Ctrl-C stops one so that the same command continues it.
 
 The first Ctrl-C lets a job end where it can be continued; the second one ends it at once.
 """

@@ -1,4 +1,4 @@
-"""The program that forks lanes, the processes for long requests of `isotone serve`; the server starts it."""
+"""The main program of the keeper that `server/lane_process.py` describes: `isotone serve` starts it to fork lanes."""
 
 from __future__ import annotations
 

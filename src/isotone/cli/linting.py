@@ -1,4 +1,4 @@
-"""`isotone lint`: finds design problems in a model, or in a table."""
+"""`isotone lint`: finds design problems in a model, or in a table; --select, --ignore, --format, --engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`isotone mcp`: serves the tables of any engine to a coding assistant, over the Model Context Protocol."""
+"""`isotone mcp`: serves the tables of any engine to a coding assistant; --write, --http, and budgets (--max-units …)."""
 
 from __future__ import annotations
 

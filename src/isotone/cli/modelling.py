@@ -1,4 +1,4 @@
-"""`isotone model`: writes the Python module that models an existing table, or one that a file defines."""
+"""`isotone model`: writes the Python module that models an existing table, or one that a file defines; --no-verify."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The output of commands: `--format` (table, json, jsonl), widths of a terminal; the live line that `progress` writes."""
+"""The output of commands: `--format` (table, json, jsonl), widths of a terminal; the live line that `progress` fills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shows the progress of commands: `--progress`, a live line, a line a minute, or JSON for scripts.
+"""The progress of long commands (--progress): a live line, a line a minute, or JSON for scripts; --quiet.
 
     with progress_output("copy", arguments) as output:
         moving.copy(…, progress=output.show)

@@ -1,4 +1,4 @@
-"""`isotone query` and `isotone scan`: reads pages until the limit is reached, and shows the cost."""
+"""`isotone query` and `isotone scan`: the commands (--index, --reverse); `query_plan` plans them, `item_pages` reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`isotone rewrite`: converts a table's items to the form that the program writes now."""
+"""`isotone rewrite`: converts items to the form that the program writes now; --dry-run, --change, --undo-log, --undo."""
 
 from __future__ import annotations
 

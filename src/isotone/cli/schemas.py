@@ -1,4 +1,4 @@
-"""`isotone schema`: writes the definitions of tables in the formats of other tools."""
+"""`isotone schema`: writes the definitions of tables in the formats of other tools; --format, --billing, --units."""
 
 from __future__ import annotations
 

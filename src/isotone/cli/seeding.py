@@ -1,4 +1,4 @@
-"""`isotone seed`: fills tables with sample data that follows from a model and a seed."""
+"""`isotone seed`: fills tables with sample data: how many items (--items, --per), and how uneven (--popularity)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`isotone serve` and `isotone demo`: serves a database, or sample tables, over HTTP."""
+"""`isotone serve` and `isotone demo`: their options (--port, --regions, --durability, --faults …), and what they print."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from isotone.errors import UsageError
 from isotone.output_paths import check_outputs
 from isotone.postgres_address import shown
 from isotone.server.audit import STANDARD_OUTPUT, audit_output
+from isotone.server.body_budget import BODY_BUDGET
 from isotone.server.listener import ServerOptions
-from isotone.server.monitor import BODY_BUDGET
 
 if TYPE_CHECKING:
     from isotone.backends.embedded import Database

@@ -1,4 +1,4 @@
-"""`isotone simulate`: forecasts what a workload does to DynamoDB at its real size."""
+"""`isotone simulate`: forecasts a workload at its real size; --members, --shard, --prices, --plot, --check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`isotone sql`: runs PartiQL statements, and shows how each ran and what it cost.
+"""`isotone sql`: runs PartiQL statements (--param), and shows how each ran (--plan) and what it cost.
 
 The plan is the one of `isotone explain`: it is made here from the statement and the keys of its table, as the database
 would make it. So it can be shown for any server, and without running the statement.

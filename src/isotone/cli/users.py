@@ -1,4 +1,4 @@
-"""`isotone user`: manages the users of a server, their keys, and their permissions."""
+"""`isotone user`: the users of a server, their keys, and permissions (--read-only, --tables, --actions, --policy)."""
 
 from __future__ import annotations
 

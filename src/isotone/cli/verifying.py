@@ -1,4 +1,4 @@
-"""`isotone verify`: finds items that differ from what the program would write."""
+"""`isotone verify`: finds items that differ from what the program would write; --fail-on, --resume, --examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`isotone workbench`: serves the web application for any engine; also the workbench of `isotone serve`."""
+"""`isotone workbench`, and the workbench of `isotone serve`: --model, --read-write, --snapshots; opens the browser."""
 
 from __future__ import annotations
 

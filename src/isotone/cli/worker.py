@@ -1,4 +1,4 @@
-"""`isotone worker`: calls the handlers of a worker with every change of a table."""
+"""`isotone worker`: calls the handlers of a worker with every change of a table; --metrics, --dead-letters, --redrive."""
 
 from __future__ import annotations
 

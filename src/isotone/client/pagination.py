@@ -1,4 +1,4 @@
-"""Paginators: a call repeated until the service has no further page, as in botocore.
+"""Paginators, as in botocore: repeat a call until no page is left (PaginationConfig: PageSize, MaxItems).
 
 `PaginationConfig` has botocore's members. `PageSize` is the limit of each call. `MaxItems` bounds the
 items of all pages together. If it cuts a page, `resume_token` (`NextToken` in the full result) holds

@@ -1,4 +1,4 @@
-"""Encodes the keyword arguments of a call as a request, with botocore's checks.
+"""Encodes the keyword arguments of a call as a request, with botocore's checks (`ParamValidationError`).
 
 The declared `request_types` are compiled into `msgspec` structs when an action is first used. A well-formed request is
 checked and encoded in C. Only if that fails does Python code walk the request, which accepts everything that botocore

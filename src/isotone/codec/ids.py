@@ -1,4 +1,4 @@
-"""Ids that sort in the order of their creation: KSUID, ULID and UUIDv7.
+"""Makes new ids that sort in the order of their creation: KSUID, ULID and UUIDv7.
 
     id       tick            random    text
     KSUID    a second        128 bits  27 characters of base 62

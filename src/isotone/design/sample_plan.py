@@ -1,4 +1,4 @@
-"""How many items a sample has of each entity, which item belongs to which, and the values of each.
+"""How many items a sample has of each entity (items, per, popularity), which item belongs to which, and their values.
 
 Every item follows from the seed, its entity and its number alone. So an item finds the key of another one without any
 being in memory, and a sample can be continued in the middle.

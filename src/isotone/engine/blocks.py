@@ -1,4 +1,4 @@
-"""The blocks of an engine, `reading` and `writing`: what each locks, what a write commits, how long it waits for the file.
+"""`reading` and `writing`, the blocks of an engine: their locks, the commit, and the wait for the file (`busy_timeout`).
 
 A block takes the engine's lock. While another process has the lock of the file, `writing` waits without the engine's lock,
 so that other threads can read (`FileWaits`). A process forks between two requests: a child must not inherit a running

@@ -1,4 +1,4 @@
-"""Caches table definitions and item counts of the store; notices changes by other processes (schema version)."""
+"""Caches table definitions and item counts (ItemCount); notices changes by other processes (schema version)."""
 
 from __future__ import annotations
 

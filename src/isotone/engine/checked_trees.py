@@ -1,4 +1,4 @@
-"""What the consistency check verifies in each kind of tree: items, index entries, stream records, histories, backups.
+"""What the consistency check verifies in each kind of tree: items, index entries, counts, stream records, backups.
 
     read         the problems of each entry of a part of the tree; in `TreeFindings`, what is to be compared in the end
     conclude     the problems of the whole tree: its counts, and how many entries it should have

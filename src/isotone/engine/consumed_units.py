@@ -1,4 +1,4 @@
-"""Metrics of consumed capacity units (RCU, WCU), by table and index, since counting began.
+"""Counts consumed capacity units (isotone_consumed_…_units_total), by table and index, since counting began.
 
 A table and its indexes hold their own counters (`units`), so a request needs no look-up to add to them; None while
 counting is off. Writes add under the engine's lock, reads without it, since several threads may read: adding to an attribute is atomic

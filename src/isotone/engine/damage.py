@@ -1,4 +1,4 @@
-"""Describes damage in the user's terms: which table, item, index or stream a corrupt entry belongs to.
+"""`DamagedItem`: says which table, item, index or stream a corrupt entry belongs to.
 
 The store notices that an entry is not as it was written (`storage.checksums`), but knows only its tree and key. The
 catalog, if it is readable, tells here what they mean.

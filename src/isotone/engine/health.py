@@ -1,4 +1,4 @@
-"""Health check (can the database be read and written now?) and Prometheus metrics of the database."""
+"""Whether the database can be read and written now (`/healthz`; 64 MB free), and its gauges (isotone_wal_bytes …)."""
 
 from __future__ import annotations
 

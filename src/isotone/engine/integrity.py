@@ -1,4 +1,4 @@
-"""The consistency check: finds damaged entries, items under wrong keys, and wrong indexes, counts and streams.
+"""The consistency check as a whole: cuts a database into parts, and goes on after damage; `checked_trees` checks each.
 
 It reads every entry once and keeps none, so it needs little memory for a file of any size. Damage does not stop it: it
 becomes one more problem, and the check continues with the next entry or, if a tree cannot be read further, with the

@@ -1,4 +1,4 @@
-"""Readers: further connections to an open file, so that a read need not wait while another thread uses the engine.
+"""Spare connections to an open file, so that a read need not wait while another thread uses the engine.
 
 An engine has one connection, which one thread uses at a time. While another thread has it, for a transaction or for a
 slice of background work, a read uses a reader instead: an engine with a connection and a catalog of its own. Like another

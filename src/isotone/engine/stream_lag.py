@@ -1,4 +1,4 @@
-"""Metric of stream lag: for each shard, the age of the oldest unread record.
+"""Stream lag (isotone_stream_lag_seconds): for each shard, the age of the oldest unread record.
 
 A record counts as read once a GetRecords of this process has returned it to any reader. Reads by other processes of the
 same file are not known, nor reads from before this process began to watch; so only later records count.

@@ -1,4 +1,4 @@
-"""`delete_all` and `update_all`: delete or update every entity that a query finds.
+"""`delete_all` and `update_all`: delete or update every entity that a query finds; `BulkProgress`.
 
 Each entity is written on its own, on the condition that it still matches the query: it has the same index key, and the
 query's filters still hold. An entity that another program has changed meanwhile is left alone and counted as skipped.

@@ -1,4 +1,4 @@
-"""Edits of single items by a person, through their entities: what a form needs beside the store's operations.
+"""Edits of single items through their entities, for forms: `edit_item`, `delete_item`, `repair_item`, `revert_item`.
 
     findings = item_findings(store, shop, item)      # what `verify` would find in it
     after = edit_item(store, shop, item, {"status": "PAID"})

@@ -1,4 +1,4 @@
-"""`Unsupported`: what tables and entities need from an engine, which one lacks it, and what to declare instead.
+"""`Unsupported`, `EngineWarning`: what tables and entities need from an engine, which one lacks it, what to declare.
 
 A need is a row of `_OF_TABLES` or `_OF_ENTITIES`: a field of `Capabilities`, a function that names what needs it, and the
 advice. `docs/engines.md` is tested against the same rows.

@@ -1,4 +1,4 @@
-"""The kinds of findings in `verify` and `rewrite` reports: their meaning, advice, and what a rewrite does about them."""
+"""The kinds of findings of `verify` and `rewrite` (invalid, stale keys …): meaning, advice, what a rewrite does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`KeysChanged`: compares the declared keys with the recorded ones that a table's items were written with.
+"""`KeysChanged`, `accept_keys`: compares the declared keys with those recorded when the items of a table were written.
 
     PK       SK       _type    keys of Order                                          keys of Customer
     _keys    _keys    _keys    {"primary": {"PK": "CUSTOMER#{customer: Text}", …}}    …

@@ -1,4 +1,4 @@
-"""Gets and writes of items under a previous key (`was`): looks under both keys, and moves an item before writing it.
+"""Single items under a previous key (`was`): gets look under both keys; writes move an item to its current key first.
 
 While `was` is declared (`declaring.previous_keys`), an item may be stored under its current key or its previous one.
 Ordinary reads and writes use current keys only; `store` calls this module for entities that declare `was`.

@@ -1,4 +1,4 @@
-"""`Store` and `AsyncStore`: read and write entities over any backend with the DynamoDB API; `store.calls`.
+"""`Store` and `AsyncStore`: run the operations of `store_operations` on a backend with the DynamoDB API; `store.calls`.
 
     store = isotone.connect("shop.db")
     store.create_tables(shop)

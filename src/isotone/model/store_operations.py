@@ -1,4 +1,4 @@
-"""The store's operations: `put`, `get`, `update`, `page`, `transaction` … with signatures and documentation.
+"""The methods of a store with their documentation: `put`, `get`, `update`, `page` …; other modules execute them.
 
 Each operation is defined once, as steps without I/O (see `operation`). The decorator turns it into a method that blocks
 in a `Store`, is awaited in an `AsyncStore`, and returns its steps in `Calls`.

@@ -1,4 +1,4 @@
-"""`store.changes`: a table's stream of changes, its events (`before`, `after`), its shards, and reading them in order.
+"""`store.changes`: the changes of a table as events with entities (`before`, `after`), shard by shard, in order.
 
     for event in store.changes(shop):
         if event.kind == "modified" and isinstance(event.after, Order):

@@ -1,4 +1,4 @@
-"""The file of an import's bad rows: one JSON object per line, with the row's number, the reason and the text."""
+"""`BadRow`, `--bad-rows`: the file of an import's bad rows: number, reason and text of each, as JSON lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies tables between engines, resumes after an interruption, and keeps a live copy up to date.
+"""Copies tables between engines, resumes after an interruption, and keeps a live copy up to date (`--live`).
 
     isotone.moving.copy("shop.db", "dynamodb://eu-west-1")
     isotone.moving.copy("shop.db", "http://localhost:8000", ["Orders"], live=True)

@@ -1,4 +1,4 @@
-"""Follows a table's stream from a noted position, and applies each change to a copy.
+"""Follows a table's stream from a noted position, and applies each change to a copy; `ChangesLost` after 24 hours.
 
     position = note_position(source, "Orders")          # before the copy begins; enables the stream if there is none
     …                                                   # copy all pages, with consistent reads

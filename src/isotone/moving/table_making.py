@@ -1,4 +1,4 @@
-"""Creates a table like another one: its definition, the requests for a target, and what the target lacks.
+"""Makes a table like another one: its definition, what the target lacks; expiry, tags and stream are enabled last.
 
     wanted = read_definition(source, "Orders")
     plan = plan_table(wanted, "Orders", capabilities)       # .request, .missing: known before the first item

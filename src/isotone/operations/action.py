@@ -1,4 +1,4 @@
-"""The registry of API actions: maps names such as PutItem to the functions that execute them.
+"""The registry of API actions: maps names such as PutItem to the functions that `Api` calls.
 
 `ACTIONS` has all of them from the start, but the module of an action is imported only when the action is first used: most
 programs use few of them, and a server should answer soon after it was started.

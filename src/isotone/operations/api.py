@@ -1,4 +1,4 @@
-"""Dispatches requests to actions: one in JSON (`Api.send`), a group in one engine block (`send_many`), dicts (`execute`).
+"""`Api`: finds the action of a request and calls it: for JSON (`send`), dicts (`execute`), a group (`send_many`).
 
 A server's dispatcher collects a group, and the engine's block (`engine/blocks.py`) commits it.
 

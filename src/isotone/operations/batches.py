@@ -1,4 +1,4 @@
-"""BatchGetItem (UnprocessedKeys beyond 16 MB) and BatchWriteItem: many independent items; refuses duplicates."""
+"""BatchGetItem (up to 100 keys; UnprocessedKeys beyond 16 MB), BatchWriteItem (up to 25 writes); refuses duplicates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TableDescription: builds the descriptions of tables, indexes and replicas, as in DescribeTable."""
+"""DescribeTable's TableDescription: status, keys, indexes, replicas, ItemCount, TableSizeBytes, SSEDescription."""
 
 from __future__ import annotations
 

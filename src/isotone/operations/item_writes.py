@@ -1,4 +1,4 @@
-"""Executes one conditional write (`ItemChange`): condition, update, new item; ReturnValuesOnConditionCheckFailure.
+"""One conditional write (`ItemChange`): ConditionalCheckFailedException, ReturnValuesOnConditionCheckFailure.
 
 `put_change` and its siblings check the key; expressions and values are checked before. None of them reads the item.
 Executing a change needs the open transaction: it reads the stored item, tests the condition, and writes.

@@ -1,4 +1,4 @@
-"""IAM: the permissions of a request (actions, resources), and its condition keys (LeadingKeys, Attributes).
+"""What a request needs by IAM: its actions and resources, and the values of condition keys (LeadingKeys, Attributes).
 
 `accesses` answers for every action of the API. Most need one permission on one table. A batch needs its own action on
 each table, a transaction the actions of its parts, a PartiQL statement the one of its kind, and a restore those of the

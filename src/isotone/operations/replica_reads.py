@@ -1,4 +1,4 @@
-"""Eventually consistent reads are answered by a replica of the database, if its address names one (`ReplicaReads`).
+"""Reads from a replica of PostgreSQL: eventually consistent reads go to the one that the address names.
 
 GetItem, BatchGetItem, Query and Scan without ConsistentRead go to a second engine, over the replica. All other requests go
 to the primary, and so does a read for which the replica has no answer: it is away, it does not have the table yet, or

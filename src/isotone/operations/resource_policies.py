@@ -1,4 +1,4 @@
-"""PutResourcePolicy, GetResourcePolicy and DeleteResourcePolicy: the policy of a table or a stream.
+"""PutResourcePolicy, GetResourcePolicy, DeleteResourcePolicy: stores policies; `server/policies` enforces them.
 
 A policy is validated and stored. A server with users also enforces it (`server/policies.py`). Its revision changes with
 its content, so two callers that expect the same revision cannot both change it.

@@ -1,4 +1,4 @@
-"""What a server has served, by the shape of requests: action, table, index, and expressions without their values.
+"""The most expensive queries (`/queries`, `isotone top`): requests counted by shape, with units, items and p99.
 
 Each shape has its calls, units, items read and returned, and a histogram of the time in the engine. All requests of a quiet
 server are counted. Of a busy one, queries, scans and statements are counted if they consume 16 units or more; of cheaper ones,

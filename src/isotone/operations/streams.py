@@ -1,4 +1,4 @@
-"""The API of DynamoDB Streams: its four actions, iterators, and a record's JSON (eventName, userIdentity of TTL).
+"""The API of DynamoDB Streams: iterators (ExpiredIteratorException, trimmed positions), and the JSON of a record.
 
 GetShardIterator returns an iterator, which contains the position of a reader. It is opaque to clients: the stream's
 ARN, a version, and a text with a checksum, so that forged or damaged texts are refused. GetRecords reads from an

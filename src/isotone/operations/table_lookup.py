@@ -1,4 +1,4 @@
-"""Finds the table of a name or an ARN: ResourceNotFoundException, and invalid names.
+"""Finds the table of a name or an ARN: ResourceNotFoundException ("Requested resource not found"), invalid names.
 
 Control-plane and data-plane calls have different messages for a bad name and for a missing table.
 """

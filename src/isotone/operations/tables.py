@@ -1,4 +1,4 @@
-"""CreateTable, DescribeTable, UpdateTable and DeleteTable; all complete at once.
+"""CreateTable, DescribeTable, UpdateTable, DeleteTable: complete at once; refuses tables in use, and too many indexes.
 
 Only adding an index to an existing table takes time: it is backfilled in the background.
 """

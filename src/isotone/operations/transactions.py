@@ -1,4 +1,4 @@
-"""TransactGetItems, TransactWriteItems: cancellation reasons, ClientRequestToken, IdempotentParameterMismatchException."""
+"""TransactGetItems, TransactWriteItems: CancellationReasons, ClientRequestToken, IdempotentParameterMismatchException."""
 
 from __future__ import annotations
 

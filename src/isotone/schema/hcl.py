@@ -1,4 +1,4 @@
-"""Terraform's language: a writer for blocks, and a reader that resolves variables, locals and a few functions.
+"""Terraform's language: a writer for blocks, and a reader that resolves variables, locals, functions (jsonencode …).
 
 The writer needs no package, and formats as `terraform fmt` does. The reader uses python-hcl2 (`pip install
 'isotone[schema]'`).

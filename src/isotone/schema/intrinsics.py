@@ -1,4 +1,4 @@
-"""CloudFormation's intrinsic functions, as far as a template alone says what they give.
+"""Intrinsic functions of CloudFormation (Ref, Fn::Sub, Fn::Join, Fn::If …), as far as a template alone gives them.
 
 Parameters have their default, or the value that the caller gives. What only a deployment knows, such as the account or
 the attribute of another resource, is refused with its place; a parameter that is given under its name takes its place,

@@ -1,4 +1,4 @@
-"""Refuses requests for another Host, and of web pages of another Origin (403): --allow-host, --allow-origin.
+"""Refuses requests for another Host (DNS rebinding) and of pages of another Origin (403): --allow-host, --allow-origin.
 
 A browser lets every web page send requests to every address, localhost included; it only hides the answers from the page.
 A page cannot change two headers of its requests:

@@ -1,4 +1,4 @@
-"""Executes requests: collects the writes of one event-loop turn for `Api.send_many` (group commit), runs reads at once.
+"""Decides when a server executes a request: a read at once, writes in groups (group commit), a long request in a lane.
 
 A write is acknowledged once it is on disk, and a sync costs the same for one write as for a hundred. So all item writes that
 arrive in one turn of the event loop, on any connection, are committed as one group and answered after the commit. While a

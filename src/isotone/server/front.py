@@ -14,13 +14,13 @@ from typing import Any, Final, NamedTuple, Unpack
 
 from isotone.errors import InternalServerError
 from isotone.server import process_control as orders
+from isotone.server.body_budget import BODY_BUDGET, Bodies
 from isotone.server.connection import ServerConnection
 from isotone.server.dispatcher import Deliver, Dispatcher, FrontService, Result, Service
 from isotone.server.exposition import MetricFamily
 from isotone.server.gathering import packed, unpacked
 from isotone.server.listener import Listener, ServerOptions, admission_of
-from isotone.server.metrics import Bodies
-from isotone.server.monitor import BODY_BUDGET, Monitor, health_page, json_page, metrics_page
+from isotone.server.monitor import Monitor, health_page, json_page, metrics_page
 from isotone.server.pages import Pages
 from isotone.server.pages_process import forwarded
 from isotone.server.process_channel import Channel, Link, Outcome

@@ -1,4 +1,4 @@
-"""A lane: a process that executes long requests one at a time; and the keeper, the program that forks lanes.
+"""A lane: a process that executes long requests one at a time; and the keeper: the process that forks lanes.
 
     server ── control ──> keeper            starts with the first long request, ends with the last lane
        │                    │ forks

@@ -1,4 +1,4 @@
-"""`serve` and `running_server`: port, options, shutdown, SIGHUP; an open address needs --credentials or --insecure.
+"""`serve`, `running_server`: port, options, most connections, shutdown, SIGHUP; --insecure for an address open to others.
 
 A shutdown stops accepting, answers all received requests, and closes the connections and then the service. A connection that
 does not finish within the grace period is aborted.
@@ -26,6 +26,7 @@ from isotone.daemon import Daemon
 from isotone.errors import UsageError
 from isotone.server.admission import Admission, admission_for
 from isotone.server.audit import AuditLog
+from isotone.server.body_budget import BODY_BUDGET
 from isotone.server.connection import ConnectionTimeouts, ServerConnection
 from isotone.server.dispatcher import (
     Address,
@@ -35,7 +36,7 @@ from isotone.server.dispatcher import (
     ThreadedDispatcher,
 )
 from isotone.server.hot_keys import HotKeys
-from isotone.server.monitor import BODY_BUDGET, Monitor
+from isotone.server.monitor import Monitor
 from isotone.server.pages import PageRequests, Pages
 from isotone.server.tls import certificate
 from isotone.shown_signature import shown

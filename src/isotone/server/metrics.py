@@ -1,4 +1,4 @@
-"""Counts requests, errors, latencies and write groups; the names of all metrics (isotone_…_total); the access log.
+"""Counts requests, errors, latencies, write groups; names of metrics (isotone_…_total); the access log (--access-log).
 
 Counting is part of each request, so it is one look-up and an addition. Of the requests that are answered at once, every
 sixteenth is timed, and counts as sixteen; those that wait for a commit or a thread are all timed. Labels are bounded:
@@ -180,19 +180,6 @@ class Metrics:
             "Writes that were committed together.",
             list(self.groups.samples()),
         )
-
-
-class Bodies:
-    """The budget of bodies: bytes of the bodies of all requests that are not answered yet, and their limit."""
-
-    __slots__ = ("held", "limit")
-
-    def __init__(self, limit: int) -> None:
-        self.limit: int = limit
-        self.held: int = 0
-
-    def fits(self, size: int) -> bool:
-        return self.held + size <= self.limit
 
 
 _SERIES: Final = {

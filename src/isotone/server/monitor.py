@@ -15,15 +15,13 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
+from isotone.server.body_budget import BODY_BUDGET, Bodies
 from isotone.server.dispatcher import Service, Thread
 from isotone.server.exposition import CONTENT_TYPE, MetricFamily, text
 from isotone.server.hot_keys import HotKeys
-from isotone.server.metrics import Bodies, Metrics
+from isotone.server.metrics import Metrics
 from isotone.server.process_messages import HEALTH_PATH, HOT_KEYS_PATH, METRICS_PATH, QUERIES_PATH
 from isotone.server.response import BROKEN, NOT_FOUND, PlainResponse
-
-BODY_BUDGET: Final = 256 << 20
-"""Bytes of the bodies of all requests that are not answered yet; a request beyond it gets a 503."""
 
 log: logging.Logger = logging.getLogger("isotone.server")
 

@@ -1,4 +1,4 @@
-"""IAM policies: whether a user may execute a request (AccessDeniedException): statements, conditions, users' limits.
+"""Evaluates IAM policies (AccessDeniedException): Effect, Action, Resource, Condition; --tables, --actions of users.
 
 A policy is a list of statements. A permission is an action on a resource, with condition keys. It is allowed if a
 statement allows it and none denies it: an explicit Deny wins over every Allow. A user may have several rules

@@ -1,4 +1,4 @@
-"""Decodes requests: path, Content-Type, X-Amz-Target, region; UnknownOperationException; CORS preflights.
+"""Decodes HTTP requests: path, Content-Type, X-Amz-Target, region; UnknownOperationException; answers CORS preflights.
 
 A request is checked in the order of the real service: method and path, content type, body encoding, target,
 signature. The first check that fails determines the answer:

@@ -10,7 +10,7 @@ import mmap
 from typing import Final
 
 from isotone.server.audit import TornLine
-from isotone.server.metrics import Bodies
+from isotone.server.body_budget import Bodies
 
 _SIZE: Final = 8
 _HANDED, _ENDED, _SERVED, _BODIES, _FIELDS = range(5)

@@ -1,4 +1,4 @@
-"""Verifies AWS Signature Version 4: headers, presigned URLs, aws-chunked bodies, clock skew (InvalidSignatureException).
+"""Verifies AWS Signature Version 4: headers, presigned URLs, aws-chunked, clock skew, tokens (InvalidSignatureException).
 
 A signature covers the method, the path, the query, the headers that it names, and the body as it was sent. `Host` and
 every `X-Amz-*` header of the request must be among the named ones, so that nobody can add one on the way. Its time may differ

@@ -1,4 +1,4 @@
-"""Opens an Isotone file: application id, format version, PRAGMAs, durability; SQLite's errors as ours (`StorageBusy` …).
+"""Opens a file: application id, format version, PRAGMAs, durability; `StorageBusy`, `StorageFull`, `StorageCorrupt`.
 
 The file is an SQLite database in WAL mode. Two fields of its header identify it: the application id (`ISOT` in ASCII),
 and the user version. The lowest byte of the user version is the version of the format; the others are a random number of

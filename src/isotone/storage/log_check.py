@@ -1,4 +1,4 @@
-"""When a file is opened, checks the log of a crash, of which SQLite would silently drop all after a bad frame.
+"""`DamagedLog`: checks the log of a crash when a file is opened; SQLite would silently drop all after a bad frame.
 
 SQLite applies a log up to the last commit before its first bad frame, and then overwrites the rest. After a power cut
 this is right, because the last write may be incomplete. It is wrong if acknowledged commits follow. If each commit is

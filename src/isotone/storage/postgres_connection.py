@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL (`Connection`): statements go out together, and their results come back in one round trip.
+"""A connection to PostgreSQL: statements sent together, results in one round trip; its errors as ours (`StorageFull` …).
 
 `exchange` sends any number of statements in libpq's pipeline mode and waits for all results. `post` sends some whose
 results nobody waits for: they are read with the next exchange. `ask` and `answered` are the two halves of an exchange,

@@ -1,4 +1,4 @@
-"""Reads each row with a valid checksum out of the b-tree pages of a damaged file, without SQLite; engine/repair uses them.
+"""For `isotone repair`: reads each row with a valid checksum out of the pages of a damaged file, without SQLite.
 
 SQLite follows pointers from page to page, and loses everything below a wrong one. Here each b-tree page that is not
 free is read on its own. The checksum of a row identifies its tree.

@@ -1,4 +1,4 @@
-"""External merge sort of entries by key, for index backfills: 64 MB in memory, the rest in a temporary file.
+"""External merge sort of entries by key (imports, index backfills): 64 MB in memory, the rest in SQLITE_TMPDIR.
 
 Entries are sorted in runs, and a run is cut into blocks. Blocks are merged in the order of their first keys: everything
 below the first key of the next block is complete. When the memory is full, its blocks are merged into one long run in

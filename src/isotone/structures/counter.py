@@ -1,4 +1,4 @@
-"""Counters for many concurrent writers, and sequences of numbers.
+"""Counters for many concurrent writers (`Counter`, `ShardedCounter`), and numbers in sequence (`Sequence`).
 
 A counter is one item, or several shards of which each writer picks one at random: an item takes a thousand
 writes a second, and n shards take n thousand. Adding is one atomic update, so nothing is read and no

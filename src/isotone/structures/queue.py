@@ -1,4 +1,4 @@
-"""A durable queue: put, claim, extend, acknowledge, give back, bury; failed messages become dead letters in the end.
+"""A durable queue: put, claim, extend, acknowledge, give back, bury; its `counts`; its dead letters.
 
     mails = Queue(store, "mails")
     mails.put({"to": "ann@example.com"})

@@ -1,4 +1,4 @@
-"""Claims of a queue: which message a consumer gets next, and how it avoids races with other consumers.
+"""Claims of a queue: which message a consumer gets next, how it avoids races; the last attempt, then `bury`.
 
 Each claim reads the first due entries of a shard, by priority, and writes one after the other, on the condition that
 its due time is as it was read. A consumer that loses a race chooses at random among more entries for a while, so that

@@ -1,4 +1,4 @@
-"""Rebuilds and deletes a whole ranking, while others may read it and write to it.
+"""Rebuilds and deletes a whole ranking while others use it, who get `RankingIncomplete` meanwhile.
 
 Both first replace the root by a mark, and delete the root's counts. From then on no reader or writer finds a path into
 the tree, creates a new one, or changes the root. Then everything else is deleted, in an order that leaves nothing

@@ -1,4 +1,4 @@
-"""A worker: handlers that get every change of a table, despite crashes, in any number of processes.
+"""A worker: handlers that get every change of a table, in any number of processes; its `dead_letters` and `redrive`.
 
     site = Table("site", stream="NEW_AND_OLD_IMAGES")
     fan_out = Worker("fan-out", site)

@@ -1,4 +1,4 @@
-"""Delivers events to handlers in order, retries failures, and turns repeated failures into dead letters.
+"""Delivers events to handlers in order, with retries; what fails too often is a dead letter; `redrive` delivers it again.
 
 A dead letter is an event that a handler failed to handle, kept with the error until it is redriven or discarded.
 """

@@ -1,4 +1,4 @@
-"""Reads many items by their keys: BatchGetItem, repeated until every key is answered.
+"""Reads many items by their keys: BatchGetItem, repeated until every key is answered, or `BatchIncomplete`.
 
     items = yield from fetch("Orders", keys)                # in the order of the keys
     items = read_items(backend, "Orders", keys, pace)       # from a thread, those that exist

@@ -1,4 +1,4 @@
-"""Writes many items in batches: those that are throttled or unprocessed are repeated, and after a while given up.
+"""Writes many items in batches: repeats what is throttled or unprocessed, and in the end raises `BatchIncomplete`.
 
     writer = BatchWriter(backend, "Orders", pace)
     units = writer.write([put(item) for item in items] + [delete(key)])

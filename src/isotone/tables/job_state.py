@@ -1,4 +1,4 @@
-"""The state of a job in a small JSON file, so that the same call continues the job after a crash.
+"""The state of a job in a JSON file (by default in XDG_STATE_HOME), so that the same call continues it after a crash.
 
     with JobState.open(path, ("copy", source, target)) as state:
         entry = state.get("Orders", Entry)          # what an earlier run has saved, or None

@@ -1,4 +1,4 @@
-"""Retries of an operation: how often an attempt is repeated, after which pauses, and until which deadline.
+"""Retries of an operation: how often it is repeated, after which pauses, until which deadline (`DeadlineExceeded`).
 
 Every loop that repeats an attempt takes one of five policies:
 

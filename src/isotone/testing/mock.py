@@ -1,4 +1,4 @@
-"""`mock_dynamodb` and `mock_aws`: boto3, aioboto3 and botocore use a database in memory while active.
+"""`mock_dynamodb`, `mock_aws`: boto3, aioboto3 and botocore use a database in memory while active; `NotStarted`.
 
 It follows moto's rules where there are any. Each account and region has its own database. A nested mock shares the
 databases of the outer one; the outermost starts empty, and its data is discarded when it stops. `environment.py` sets

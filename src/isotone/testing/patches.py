@@ -1,4 +1,4 @@
-"""The patches of botocore, and of this library's own client of Amazon's service, while a mock is active.
+"""Patches botocore, and this library's own client of Amazon's service, while a mock is active; also existing clients.
 
 All requests of botocore and aiobotocore pass through `Endpoint.make_request`. The patch gives DynamoDB requests an
 address that never resolves, and disables signing. The endpoint's last step, `_send`, recognises that address and

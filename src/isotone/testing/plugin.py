@@ -1,4 +1,4 @@
-"""The pytest plugin: a database for each test, and clients for it.
+"""The pytest plugin: `isotone_database`, `isotone_client`, `dynamodb_client` …: a database for each test, and clients.
 
 pytest loads this module in every project that has Isotone installed, so it imports only pytest. Databases
 and boto3 load when a fixture first needs them. Processes share nothing: each worker of pytest-xdist has its

@@ -1,4 +1,4 @@
-"""The databases of pytest's fixtures: a schema is created once; `rolled_back` in engine/engine.py undoes each test."""
+"""The databases of pytest's fixtures: `isotone_schema` runs once; `rolled_back` in engine/engine.py undoes each test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parses the JSON body of a request. Every path that reads a body from outside does it here, with the same errors.
+"""Parses the JSON body of a request, on every path from outside, with the same errors (SerializationException).
 
 A body may not be JSON, may not be UTF-8 (msgspec notices that in member names only when it decodes them), may be nested
 too deeply for the stack, or may have another type than expected.

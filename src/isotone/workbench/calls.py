@@ -1,4 +1,4 @@
-"""The calls of the page's API, by name: JSON objects in and out, on the event loop.
+"""The calls of the page's API, by name: session, tables, execute, explain, lint …; JSON objects in and out.
 
 Requests to the engine run in threads, because they may wait for a disk or a network. Errors are raised; `site` turns
 them into values.

@@ -1,4 +1,4 @@
-"""Shows a request as runnable code: Isotone, boto3, JavaScript (SDK version 3), the AWS CLI, Isotone's own command.
+"""Copy as: writes a request as code that runs: Isotone, boto3, JavaScript (SDK v3), the AWS CLI, `isotone call`.
 
 A Query or Scan without a limit is shown as a program that reads all of its pages. A request of an access pattern is also
 shown as a program of the model, with all that it imports.

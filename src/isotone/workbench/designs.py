@@ -1,4 +1,4 @@
-"""The design of a model on a page: its diagram, the sheet of its access patterns, its collections, lint's findings.
+"""The page Design: a model's diagram, the sheet of its access patterns, its collections, lint's findings.
 
 What belongs together is a part: a module, or one of many sample tables. A sheet is computed again for the sizes that are
 typed on the page.

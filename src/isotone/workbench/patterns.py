@@ -1,4 +1,4 @@
-"""Describes a model's entities and access patterns for forms: fields, keys, parameters in the key's order."""
+"""Entities and access patterns for forms: fields, parameters in the key's order; a day as its first or last instant."""
 
 from __future__ import annotations
 

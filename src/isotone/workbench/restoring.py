@@ -1,4 +1,4 @@
-"""Restores items to an earlier state, each on the condition that it is unchanged since the comparison.
+"""Put back, in a comparison: restores items, each on the condition that it is unchanged since the comparison.
 
 An item that another program has written meanwhile is left alone and reported. Undo is the same in the other direction.
 Only differing attributes are written, so attributes that were added meanwhile stay. An item that will be deleted, or

@@ -1,4 +1,4 @@
-"""The folder of an engine's snapshots: an Isotone file and a description for each.
+"""The folder of snapshots (`--snapshots`, `shop.db-snapshots`): an Isotone file and a description for each.
 
     20261123-003512-before-the-migration-4f2a.db       its tables: keys and items, without indexes
     20261123-003512-before-the-migration-4f2a.json     its name, its time, the definitions of its tables

@@ -1,4 +1,4 @@
-"""The calls about snapshots: take and list them, compare a table with one, page through differences, restore items.
+"""The calls about snapshots: take and list them (also another database's), compare a table with one, put items back.
 
 Snapshots are files (`snapshot_folder`), made by `snapshot_taking`. A comparison and its file are kept until newer ones
 replace it, or the workbench ends. `restoring` restores the items that differ, and undoes that. Taking and comparing

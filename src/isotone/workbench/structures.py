@@ -1,4 +1,4 @@
-"""Recognizes the structures in tables and reads them: a ranked set, a leaderboard, a queue, a feed, a worker.
+"""The page Structures: recognizes structures in tables and reads them: ranks, a leaderboard, a queue, a feed, a worker.
 
 They are found by the tags of items in the first page of each table. A set and a leaderboard are then read through the
 index that orders them; a queue and a feed are shown as far as that page goes. `is_whole` tells whether the page is the

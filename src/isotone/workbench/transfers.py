@@ -1,4 +1,4 @@
-"""Imports and exports a table's items through the browser: a file is uploaded, or written and downloaded.
+"""The tab Files: imports and exports a table's items; a file is uploaded, or written and downloaded.
 
 The page never names a path: files are in temporary folders during a transfer, so no page can read or write another file
 of this machine. They are limited in size and number. `isotone.moving` reads and writes them.

@@ -1,4 +1,4 @@
-/** Draws the rows of a view that can be seen, grouped by partition; selects items by click and by arrow keys. */
+/** Draws the rows of a view that can be seen; selects items by click, `x` and arrows; folds the library's own records. */
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
@@ -8,7 +8,8 @@ import { keysOf, toQuery, type View } from "../query/view";
 import { href } from "../router";
 import { remembered, useStore } from "../store";
 import { count, own, plural, shortMoment, shortText, typed } from "../values";
-import { Failure, notify } from "../shell/messages";
+import { Failure } from "../shell/failure";
+import { notify } from "../shell/notices";
 import { arrangements, KEYS, move as moveColumn, resize } from "./column_settings";
 import { ColumnsDialog } from "./columns_dialog";
 import { Handle } from "./handle";

@@ -1,4 +1,4 @@
-/** How a user has arranged the columns of a table: their order and widths, and which are hidden; kept in the browser. */
+/** How a user has arranged the columns of a table: order, widths, and which are hidden; kept in the browser. */
 
 import { remembered } from "../store";
 

@@ -1,4 +1,4 @@
-/** The edge of a column, which is dragged to make it wider or narrower; the keyboard has the dialog of columns. */
+/** The edge of a column, which is dragged to resize it; `column_settings` keeps the width. */
 
 interface Props {
   width: number;

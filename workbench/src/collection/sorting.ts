@@ -1,4 +1,4 @@
-/** The loaded items in the order of one attribute, within each item collection; the order ends with the view. */
+/** Sorts the loaded items by one attribute, within each item collection; the order ends with the view. */
 
 import type { AttributeValue } from "../api";
 import { own, shortText, typeOf } from "../values";

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { call, type CallError } from "../api";
 import { change, href, route } from "../router";
 import { session } from "../session";
-import { Failure } from "../shell/messages";
+import { Failure } from "../shell/failure";
 import { useStore } from "../store";
 import { give } from "../transfer/transfers";
 import { followed, type Design, type Finding } from "./design_calls";

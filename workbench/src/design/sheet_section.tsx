@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { call, type CallError } from "../api";
 import { change, route } from "../router";
-import { Failure } from "../shell/messages";
+import { Failure } from "../shell/failure";
 import { useStore } from "../store";
 import { give } from "../transfer/transfers";
 import { count } from "../values";

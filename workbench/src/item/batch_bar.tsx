@@ -1,4 +1,4 @@
-/** What can be done with several items at once: edit fields, set an attribute, delete. All of it can be undone.
+/** The bar for several selected items: edit fields, set an attribute, delete, with progress; Undo of all of it.
  *
  * Items of a loaded model are written through their entities. */
 
@@ -6,7 +6,7 @@ import { useState } from "preact/hooks";
 
 import type { AttributeValue, Entity, Item, TableInfo } from "../api";
 import type { Entry } from "../collection/window";
-import { notify } from "../shell/messages";
+import { notify } from "../shell/notices";
 import { useShortcuts } from "../shortcuts";
 import { plural } from "../values";
 import { BelowAll } from "./below";

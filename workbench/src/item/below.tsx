@@ -1,4 +1,4 @@
-/** Says how many items stay that belong to those that are deleted or moved: their keys are made from their values. */
+/** Before a deletion or a move: says how many items that belong to the item stay where they are. */
 
 import { useEffect, useState } from "preact/hooks";
 

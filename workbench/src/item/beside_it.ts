@@ -1,4 +1,4 @@
-/** What can be made beside an item, in its collection: the kinds, the values that the item gives them, the next number. */
+/** In the same item collection: which children and siblings can be added to an item, with what values, and the next number. */
 
 import { execute, type Entity, type Item, type Pattern, type Request, type TableInfo } from "../api";
 import { primaryKey } from "../query/view";

@@ -1,4 +1,4 @@
-/** Fields of several entities of one kind, set at once: what each item becomes is shown before anything is written. */
+/** Edit fields of several entities of one kind: shows what each item becomes before anything is written. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
@@ -7,7 +7,7 @@ import { KeyText } from "../collection/key_text";
 import type { Entry } from "../collection/window";
 import { primaryKey } from "../query/view";
 import { Dialog } from "../shell/dialog";
-import { Failure } from "../shell/messages";
+import { Failure } from "../shell/failure";
 import { own, plural, same, shortText } from "../values";
 import { entitiesOf, givenFields, preview, type Preview, type Values } from "./edit_calls";
 import { FieldRow } from "./entity_form";

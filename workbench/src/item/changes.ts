@@ -1,4 +1,4 @@
-/** Changes of items: each on the condition that the item is still as it was read, and each with its undo. */
+/** Changes of raw items: each on the condition that the item is still as it was read, and each with its undo. */
 
 import { execute, type Item, type Request, type TableInfo } from "../api";
 import { primaryKey } from "../query/view";

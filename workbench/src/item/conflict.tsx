@@ -1,9 +1,9 @@
-/** Somebody else has changed the item that is being edited: both versions, field by field, and what to do. */
+/** Somebody else has changed the item: both versions, field by field; drop yours, or save it over theirs. */
 
 import { useEffect, useState } from "preact/hooks";
 
 import type { CallError, Entity, Item, TableInfo } from "../api";
-import { Failure } from "../shell/messages";
+import { Failure } from "../shell/failure";
 import { readForm, type Form, type Refusal, type Values } from "./edit_calls";
 import { typedText } from "./typed_field";
 

@@ -1,4 +1,4 @@
-/** The calls that edit items through their entities (`isotone/workbench/editing.py`), with their types. */
+/** The calls that save, delete, repair and undo items through their entities (`isotone/workbench/editing.py`). */
 
 import { call, type Entity, type Item, type TableInfo, type Typed } from "../api";
 import { models } from "../session";

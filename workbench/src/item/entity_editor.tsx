@@ -1,10 +1,11 @@
-/** Edits or creates one entity through its model: the form, what is refused, and what somebody else did meanwhile. */
+/** Edits or creates one entity through its model: saves, shows what is refused and what somebody else did; Cost. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { CallError, Entity, Item, TableInfo } from "../api";
 import { ExplainDialog } from "../query/explain_dialog";
-import { Failure, notify } from "../shell/messages";
+import { Failure } from "../shell/failure";
+import { notify } from "../shell/notices";
 import type { Sent } from "./changes";
 import { Conflict } from "./conflict";
 import { Refused, requestToSave, save, type Form, type Refusal, type Values } from "./edit_calls";

@@ -6,7 +6,7 @@ import type { CallError, Entity, Field, Item, TableInfo, Typed } from "../api";
 import { hue } from "../collection/hues";
 import { takeOver } from "../focus";
 import { keyName, useShortcuts } from "../shortcuts";
-import { Failure } from "../shell/messages";
+import { Failure } from "../shell/failure";
 import { own, plural } from "../values";
 import { Below } from "./below";
 import { givenFields, readDraft, type Draft, type DraftKey, type Form, type Values } from "./edit_calls";

@@ -1,4 +1,4 @@
-/** What does not fit an item's model, as `isotone verify` finds it, and the way to repair it. */
+/** The mark ⚠ and Repair: what does not fit an item's model, as `isotone verify` finds it, and the way to repair it. */
 
 import type { Finding } from "./edit_calls";
 

@@ -1,4 +1,4 @@
-/** One item: its keys, its attributes with their types; editing, copying, deleting.
+/** One item at the right: its keys, its attributes with their types; Edit (`i`), copy, Delete.
  *
  * Items of a loaded model are edited through their entities; their raw attributes behind a switch. */
 
@@ -14,7 +14,8 @@ import { primaryKey } from "../query/view";
 import { focusList } from "../focus";
 import { href } from "../router";
 import { useShortcuts } from "../shortcuts";
-import { Failure, notify, tellSafeMode } from "../shell/messages";
+import { Failure } from "../shell/failure";
+import { notify, tellSafeMode } from "../shell/notices";
 import { own, typed, TYPES, typeOf } from "../values";
 import { Below } from "./below";
 import { besideIt, missing, withNextNumber, type BesideIt } from "./beside_it";

@@ -1,4 +1,4 @@
-/** Moments in a time zone: what a clock there shows, and the moment of what is typed there. */
+/** Time zones in forms: what a clock in a zone shows at a moment, and the moment of what is typed there. */
 
 import { remembered } from "../store";
 

@@ -1,4 +1,4 @@
-/** An item in a form, or as DynamoDB JSON: each attribute with its type. Keys of an item that exists stay as they are. */
+/** The form of an item without a model: attributes with their types, or DynamoDB JSON. Keys stay as they are. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 

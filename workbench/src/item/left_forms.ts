@@ -2,7 +2,7 @@
 
 import type { Item, TableInfo } from "../api";
 import type { Entry } from "../collection/window";
-import { notify } from "../shell/messages";
+import { notify } from "../shell/notices";
 import { Store } from "../store";
 import type { Values } from "./edit_calls";
 

@@ -1,4 +1,4 @@
-/** The input of a field by its type: pickers for dates and times, choices, numbers with bounds, nested lists and maps. */
+/** The input of a field in an entity's form, by its type: dates, times, choices, numbers with bounds, lists, maps. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 

@@ -1,4 +1,4 @@
-/** Edits one raw value of any type in a form: numbers stay texts, sets have an element a line, documents open in place. */
+/** The input of a raw value in an item without a model: numbers stay texts, a line for each element of a set, documents. */
 
 import { useRef } from "preact/hooks";
 

@@ -1,4 +1,4 @@
-/** Polls /metrics, /hotkeys and /queries of a server every two seconds while they are shown, and computes rates. */
+/** Polls /metrics, /hotkeys and /queries every two seconds while they are shown; computes rates and percentiles. */
 
 import { call, CallError, type Request, type Session } from "../api";
 import { brief } from "../charts/scale";

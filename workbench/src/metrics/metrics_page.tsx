@@ -9,7 +9,7 @@ import { brief } from "../charts/scale";
 import { useRepeated } from "../repeated";
 import { href } from "../router";
 import { session as sessionStore } from "../session";
-import { Failure } from "../shell/messages";
+import { Failure } from "../shell/failure";
 import { useStore } from "../store";
 import { count, size } from "../values";
 import { SampleLoad } from "./sample_load";

@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import type { AttributeValue, Item } from "../api";
 import { execute, isDescribed } from "../api";
 import { session, tables } from "../session";
-import { notify } from "../shell/messages";
+import { notify } from "../shell/notices";
 import { useStore } from "../store";
 import { count } from "../values";
 

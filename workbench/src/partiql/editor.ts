@@ -1,4 +1,4 @@
-/** The editor of statements: CodeMirror in a shadow root. It is a chunk of its own, loaded with the first statement.
+/** The editor of statements (CodeMirror): completion, underlined errors; a chunk that is loaded with the first statement.
  *
  * Within a shadow root CodeMirror adopts its style sheets; in the document it would write a <style> element, which the
  * page's policy forbids.

@@ -1,4 +1,4 @@
-/** Statements: an editor, what they cost before and after, their items. */
+/** The tab PartiQL: statements, what they cost before and after, their items; asks where an error is, and underlines it. */
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
@@ -11,7 +11,7 @@ import { HistoryDialog } from "../query/history_dialog";
 import { change, href, route } from "../router";
 import { models, tables } from "../session";
 import { keyName } from "../shortcuts";
-import { Failure } from "../shell/messages";
+import { Failure } from "../shell/failure";
 import { useStore } from "../store";
 import { count, own, plural } from "../values";
 import { Value } from "../collection/collection_view";

@@ -10,7 +10,7 @@ import { ExplainDialog } from "../query/explain_dialog";
 import { useRepeated } from "../repeated";
 import { href } from "../router";
 import { session as sessionStore } from "../session";
-import { Failure } from "../shell/messages";
+import { Failure } from "../shell/failure";
 import { remembered, useStore } from "../store";
 import { count, plural } from "../values";
 import { ownQueries } from "./own_queries";

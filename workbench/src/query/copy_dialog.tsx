@@ -1,10 +1,11 @@
-/** Copies a request as code that runs: Python, boto3, JavaScript, the AWS CLI. */
+/** The dialog Copy as (`c`): a request as code to copy, which `isotone/workbench/code.py` writes. */
 
 import { useEffect, useState } from "preact/hooks";
 
 import { call, type CallError, type Request, type Snippet } from "../api";
 import { Dialog } from "../shell/dialog";
-import { Failure, notify } from "../shell/messages";
+import { Failure } from "../shell/failure";
+import { notify } from "../shell/notices";
 
 interface Props {
   action: string;

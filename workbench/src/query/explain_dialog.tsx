@@ -6,7 +6,7 @@ import { call, type CallError, type Request } from "../api";
 import { href } from "../router";
 import { models } from "../session";
 import { Dialog } from "../shell/dialog";
-import { Failure } from "../shell/messages";
+import { Failure } from "../shell/failure";
 import { count, own, plural } from "../values";
 import { ExplainedDrawing, type DrawnView } from "./explained_drawing";
 

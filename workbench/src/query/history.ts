@@ -1,4 +1,4 @@
-/** The queries of this browser: those that were run, and those that were saved under a name.
+/** Recent and saved queries: kept in the browser, or the saved ones in the team's file (`--queries`).
  *
  * The saved ones are in a file of the team instead, where the workbench was started with one. */
 

@@ -1,11 +1,11 @@
-/** The dialog of queries: those that were run, and those that were saved under a name. */
+/** The dialog Saved queries (`h`): lists recent and saved queries, saves one under a name, deletes one. */
 
 import { useEffect, useState } from "preact/hooks";
 
 import type { CallError } from "../api";
 import { Dialog } from "../shell/dialog";
 import { useStore } from "../store";
-import { Failure } from "../shell/messages";
+import { Failure } from "../shell/failure";
 import { forget, history, readSaved, save, saved, teamFile, type Kept } from "./history";
 
 interface Props {

@@ -1,4 +1,4 @@
-/** The items of a table: the query above, the collection below, one item at the right. */
+/** The items of a table: query above, collection below, one item at the right, tables beside; `r`, `n`, `s`, `d`. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
@@ -13,7 +13,7 @@ import { takenUp, type Typed } from "../item/left_forms";
 import { change, route } from "../router";
 import { refreshTable, session } from "../session";
 import { useShortcuts } from "../shortcuts";
-import { tellSafeMode } from "../shell/messages";
+import { tellSafeMode } from "../shell/notices";
 import { useStore } from "../store";
 import { count, plural } from "../values";
 import { QueryBar } from "./query_bar";

@@ -1,10 +1,10 @@
-/** An access pattern of the model as a form: its components in the order of the key. */
+/** Access patterns: a key of the model as a form, with its components in order; All of that day. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { call, type AttributeValue, type CallError, type Entity, type Parameter, type Pattern, type Request } from "../api";
 import { hue } from "../collection/hues";
-import { Failure } from "../shell/messages";
+import { Failure } from "../shell/failure";
 import { HAS_ZONE, IS_DAY, isDay, isEndOfDay, timesInWords } from "./times_asked";
 import { valuesOf, type SortOperator, type View } from "./view";
 

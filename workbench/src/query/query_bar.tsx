@@ -1,4 +1,4 @@
-/** The query of a view: table or index, partition, range, filters, direction; and what can be done with it. */
+/** The query bar: table or index, partition, range, filters, direction, Jump; opens Explain, Copy as, Saved queries. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 

@@ -1,4 +1,4 @@
-/** Which times a range asks for, in words and in a filter: a day in it is its beginning, or its end. */
+/** What a day in a range of times asks for, in words and in a filter; `isotone/workbench/patterns.py` has the same rule. */
 
 import type { Model, Parameter } from "../api";
 

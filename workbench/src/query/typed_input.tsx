@@ -1,4 +1,4 @@
-/** A field for a key's value: of the key's type, and checked before it is sent. */
+/** The input of a key's value in the query bar, of the key's type; checked before it is sent. */
 
 import type { AttributeValue } from "../api";
 import { wrongNumber } from "../values";

@@ -1,4 +1,4 @@
-/** The frame: tables at the left, a view at the right, the palette above both. */
+/** The frame: tables at the left, the tabs (`1` to `7`) and a view at the right, the palette above both. */
 
 import { useEffect, useState } from "preact/hooks";
 
@@ -10,8 +10,9 @@ import { keyName, useShortcuts } from "../shortcuts";
 import { remembered, useStore } from "../store";
 import { toggleTheme } from "../theme";
 import { follow, followed, type Fault } from "../design/design_calls";
+import { Failure } from "./failure";
 import { Help } from "./help";
-import { Failure, Notices, UndoButton, undoLast } from "./messages";
+import { Notices, UndoButton, undoLast } from "./notices";
 import { nearest, NotFound } from "./not_found";
 import { Palette } from "./palette";
 import { TABLE_VIEWS, topViews } from "./pages";

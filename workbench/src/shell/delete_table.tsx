@@ -1,4 +1,4 @@
-/** Deletes a table, once its name is typed: nothing undoes it. */
+/** Deletes a table (tab Keys), once its name is typed: nothing undoes it. */
 
 import { useState } from "preact/hooks";
 
@@ -8,7 +8,8 @@ import { refreshTables, session } from "../session";
 import { useStore } from "../store";
 import { plural } from "../values";
 import { Dialog } from "./dialog";
-import { Failure, notify } from "./messages";
+import { Failure } from "./failure";
+import { notify } from "./notices";
 
 export function DeleteTable({ table }: { table: TableInfo }) {
   const writable = useStore(session)?.writable ?? false;

@@ -1,9 +1,9 @@
-/** Lint's findings in a table: each with its reason, its cost and what to do. */
+/** The tab Lint: lint's findings in a table, each with its reason, its cost and what to do. */
 
 import { useEffect, useState } from "preact/hooks";
 
 import { call, type CallError, type TableInfo } from "../api";
-import { Failure } from "./messages";
+import { Failure } from "./failure";
 
 interface Finding {
   code: string;

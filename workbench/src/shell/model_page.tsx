@@ -1,4 +1,4 @@
-/** The keys of a table: its attributes, its entities, and how the keys of each are made of components. */
+/** The tab Keys: the key attributes of a table, its entities, and how the keys of each are made of components. */
 
 import type { Entity, Pattern, TableInfo } from "../api";
 import { useEffect, useRef } from "preact/hooks";
@@ -6,7 +6,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { entityHue, hue } from "../collection/hues";
 import { go, route } from "../router";
 import { loadModel, modelFailures, models } from "../session";
-import { Failure } from "./messages";
+import { Failure } from "./failure";
 import { useStore } from "../store";
 import { count, own, plural, size } from "../values";
 import { DeleteTable } from "./delete_table";

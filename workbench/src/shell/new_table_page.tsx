@@ -1,4 +1,4 @@
-/** A new table: from its keys, or from a file with items. */
+/** New table: from its keys and indexes, or from a CSV or JSON Lines file, whose columns are proposed as keys. */
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
@@ -10,7 +10,8 @@ import { useStore } from "../store";
 import { ACCEPTED } from "../transfer/files_page";
 import { columnsOf, endingOf, upload } from "../transfer/transfers";
 import { TransferView, useTransfer } from "../transfer/transfer_view";
-import { Failure, notify } from "./messages";
+import { Failure } from "./failure";
+import { notify } from "./notices";
 import "../styles/transfer.css";
 
 type KeyType = "S" | "N" | "B";

@@ -1,4 +1,4 @@
-/** The command palette: tables, indexes, entities, access patterns, views and commands by a few letters of their names. */
+/** The palette (Ctrl-K): finds tables, indexes, entities, access patterns, saved queries, views and commands. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
@@ -11,7 +11,7 @@ import { useStore } from "../store";
 import { toggleTheme } from "../theme";
 import { count } from "../values";
 import { Dialog } from "./dialog";
-import { inWords, notify, undoable, undoLast } from "./messages";
+import { inWords, notify, undoable, undoLast } from "./notices";
 import { TABLE_VIEWS, topViews } from "./pages";
 
 interface Command {

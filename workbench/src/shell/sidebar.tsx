@@ -1,4 +1,4 @@
-/** The tables at the left, with their indexes, counts and sizes; what is connected, and the lock. */
+/** The tables at the left, with indexes, counts and sizes, and their filter (`/`); the lock of safe mode. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
@@ -10,7 +10,7 @@ import { keyName, useShortcuts } from "../shortcuts";
 import { useStore } from "../store";
 import { isDark, theme, toggleTheme } from "../theme";
 import { count, size } from "../values";
-import { notify } from "./messages";
+import { notify } from "./notices";
 import { topViews } from "./pages";
 
 export function Sidebar({ onSearch, onHelp }: { onSearch: () => void; onHelp: () => void }) {

@@ -8,7 +8,7 @@ import { LineChart, type Series } from "../charts/line_chart";
 import { brief } from "../charts/scale";
 import { useRepeated } from "../repeated";
 import { change, route } from "../router";
-import { Failure } from "../shell/messages";
+import { Failure } from "../shell/failure";
 import { useStore } from "../store";
 import { count, size as bytes } from "../values";
 

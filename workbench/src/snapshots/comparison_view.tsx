@@ -1,4 +1,4 @@
-/** A table compared with a snapshot, or two snapshots: counts, what differs in order, one difference, and what is put back.
+/** A comparison with a snapshot, or of two: counts, the list, one difference; Put back (`b`), and its undo (`u`).
  *
  * The address says what is compared: `from` a snapshot, `to` another one or `now`, and which list and place is shown. */
 
@@ -9,7 +9,8 @@ import { call, CallError } from "../api";
 import { change, href, route, useIsLeft } from "../router";
 import { refreshTable, refreshTables, session, tables } from "../session";
 import { Dialog } from "../shell/dialog";
-import { Failure, notify } from "../shell/messages";
+import { Failure } from "../shell/failure";
+import { notify } from "../shell/notices";
 import { useShortcuts } from "../shortcuts";
 import { useStore } from "../store";
 import { count, own, plural } from "../values";

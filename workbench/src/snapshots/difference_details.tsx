@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { call, type AttributeValue, type CallError, type Item } from "../api";
 import { KeyText } from "../collection/key_text";
 import { Tree } from "../item/tree";
-import { Failure } from "../shell/messages";
+import { Failure } from "../shell/failure";
 import { own, plural, same, TYPES, typeOf } from "../values";
 import type { Shown } from "./difference_rows";
 import type { Comparison, Difference, Kind } from "./snapshot_calls";

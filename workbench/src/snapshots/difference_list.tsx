@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { KeyText } from "../collection/key_text";
-import { Failure } from "../shell/messages";
+import { Failure } from "../shell/failure";
 import { useShortcuts } from "../shortcuts";
 import { count, own } from "../values";
 import type { DifferenceRows, Shown } from "./difference_rows";

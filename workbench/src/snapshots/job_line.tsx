@@ -1,6 +1,6 @@
 /** The progress of a job, with a button that stops it. */
 
-import { notify } from "../shell/messages";
+import { notify } from "../shell/notices";
 import { count } from "../values";
 import type { Job } from "./snapshot_calls";
 

@@ -1,10 +1,10 @@
-/** The changes of a table as they happen: what was inserted, modified and removed, and what of it differs. */
+/** The tab Stream: the changes of a table as they happen, each with its differences; Space pauses. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { call, execute, type CallError, type Change, type Item, type TableInfo } from "../api";
 import { refreshTable, session } from "../session";
-import { Failure } from "../shell/messages";
+import { Failure } from "../shell/failure";
 import { useShortcuts } from "../shortcuts";
 import { useStore } from "../store";
 import { own, plural, same, shortText } from "../values";

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { call, type CallError } from "../api";
 import { useRepeated } from "../repeated";
 import { change, href, route } from "../router";
-import { Failure } from "../shell/messages";
+import { Failure } from "../shell/failure";
 import { useStore } from "../store";
 import { count, plural } from "../values";
 import "../styles/structures.css";

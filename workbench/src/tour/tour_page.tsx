@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { CallError } from "../api";
 import { change, go, href, route } from "../router";
-import { Failure } from "../shell/messages";
+import { Failure } from "../shell/failure";
 import { nearest, NotFound } from "../shell/not_found";
 import { useShortcuts } from "../shortcuts";
 import { useStore } from "../store";

@@ -1,4 +1,4 @@
-/** The files of a table: all its items as a download, and a file whose items are written into it. */
+/** The tab Files: all items of a table as a download, and a file whose items are imported into it. */
 
 import { useState } from "preact/hooks";
 

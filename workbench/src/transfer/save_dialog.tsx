@@ -1,11 +1,12 @@
-/** Downloads what a view shows, or the whole table, as a file: a choice of what and a format, and the browser has it. */
+/** Download (`s`): what a view shows, or the whole table, as a CSV or JSON lines file. */
 
 import { useState } from "preact/hooks";
 
 import { call, type CallError, type Item, type TableInfo } from "../api";
 import type { Entry } from "../collection/window";
 import { Dialog } from "../shell/dialog";
-import { Failure, notify } from "../shell/messages";
+import { Failure } from "../shell/failure";
+import { notify } from "../shell/notices";
 import { plural } from "../values";
 import { download, give } from "./transfers";
 import { TransferView, useTransfer } from "./transfer_view";

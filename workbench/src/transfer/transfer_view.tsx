@@ -4,7 +4,8 @@ import { useRef, useState } from "preact/hooks";
 
 import { CallError } from "../api";
 import { useIsLeft } from "../router";
-import { Failure, notify } from "../shell/messages";
+import { Failure } from "../shell/failure";
+import { notify } from "../shell/notices";
 import { count, plural, size } from "../values";
 import type { Transfer, Watched } from "./transfers";
 import "../styles/transfer.css";

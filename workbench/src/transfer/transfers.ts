@@ -1,4 +1,4 @@
-/** Runs exports and imports in the browser: starts them, polls their progress, downloads or uploads the file. */
+/** Runs exports and imports: uploads or downloads a file, polls the progress, finds the columns of a CSV file. */
 
 import { call } from "../api";
 

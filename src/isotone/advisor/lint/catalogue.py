@@ -1,4 +1,4 @@
-"""The rules of lint: what each code means, why it hurts, an example of the fault, and how to fix it.
+"""The rules of lint (ISO101 …): what each code means, why it hurts, an example of the fault, and how to fix it.
 
 `make files` writes docs/lint.md from it.
 """

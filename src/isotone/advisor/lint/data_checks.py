@@ -1,4 +1,4 @@
-"""Lint's checks of a sample, and of observed and declared queries: keys, item sizes, hot partitions, what filters drop."""
+"""Lint's checks of a sample and of queries: keys, dates in keys, item sizes, hot partitions, what filters drop."""
 
 from __future__ import annotations
 

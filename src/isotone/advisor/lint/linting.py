@@ -1,4 +1,4 @@
-"""`isotone.lint`: checks models, tables with data, and observed requests; applies suppressions."""
+"""`isotone.lint`: checks models, tables with data, and observed requests; applies suppressions (ISO001, ISO002)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings of lint: which codes, which thresholds, what is ignored and why; from `pyproject.toml` or by name."""
+"""The settings of lint: codes, thresholds, what is ignored and why; from `pyproject.toml`, options or arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds where tables, entities, fields and keys are declared, and the comments there that suppress findings.
+"""Where tables, entities and keys are declared, and `# isotone: ignore[…]`, the comments that suppress findings there.
 
     by_day = Key("DAY", day).sort(at)  # isotone: ignore[ISO202] a thousand writes a day
 

@@ -1,4 +1,4 @@
-"""A forecast as text for a terminal: load, hot keys, storage, cost, advice, and what it assumes."""
+"""A forecast as text: load, hot keys, storage, cost, advice, assumptions; "the sample is too small"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runs of a workload behind a forecast, the trends between their sizes, and the confidence of each figure.
+"""The runs of a workload behind a forecast, the trends between their sizes, and the confidence of each figure (±).
 
 A workload runs once with all members of the sample, eight times with an eighth of them, and eight times with an eighth
 of those, each time with other random numbers. The large run gives the figures. The others show how reliable they are:

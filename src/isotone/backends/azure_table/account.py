@@ -1,4 +1,4 @@
-"""Azure accounts: addresses `azure-table://…`, connection strings, keys and tokens.
+"""Azure accounts: addresses `azure-table://…`, AZURE_STORAGE_CONNECTION_STRING and the like, keys and tokens.
 
     azure-table://ACCOUNT                                 https://ACCOUNT.table.core.windows.net
     azure-table://HOST[:PORT][/ACCOUNT]                   https, at a host with a dot in its name

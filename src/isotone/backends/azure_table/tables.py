@@ -1,4 +1,4 @@
-"""The tables of an account, listed in a table of Isotone's own, because Azure stores only their names.
+"""The tables of an account and their names in Azure; a table of Isotone's own lists them (`isotonetables`).
 
 A table in Azure has a name of 3 to 63 letters and digits, and neither key schema nor types. So one table,
 `isotonetables`, has an entity for each table of DynamoDB, with its CreateTable request and its name in Azure. That is

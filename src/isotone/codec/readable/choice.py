@@ -1,4 +1,4 @@
-"""Enums, literals and flags inside a key, in the order of their declaration.
+"""Enums, literals and flags inside a key, in the order of their declaration (`in_order`).
 
     Choice(("PLACED", "SHIPPED", "CANCELLED"))                 0_PLACED  1_SHIPPED  2_CANCELLED
     Choice(("PLACED", "SHIPPED", "CANCELLED")).descending()    9_PLACED  8_SHIPPED  7_CANCELLED

@@ -1,4 +1,4 @@
-"""Identifiers of a fixed width: KSUID, ULID and UUID, in their standard forms.
+"""KSUID, ULID and UUID inside a key: fields with such ids at their fixed width, also in descending order.
 
     Ksuid()    27 characters of base 62             0ujsswThIGTUYm2K8FjOOfXtY1K
     Ulid()     26 characters of Crockford's base 32  01ARZ3NDEKTSV4RRFFQ69G5FAV

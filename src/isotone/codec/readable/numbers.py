@@ -1,4 +1,4 @@
-"""Numbers inside a key: padded to the digits of a declared maximum, so that they sort; or plain.
+"""Numbers inside a key, padded to the digits of a declared maximum so that they sort (`OutOfRange` above), or plain.
 
     Natural(99_999)                        157 is 00157         descending 99842
     Integer(-99_999, 99_999)               157 is 000157        -157 is -99842

@@ -1,4 +1,4 @@
-"""Whether two templates could write the same key.
+"""Whether two templates could write the same key: then a table may not have entities with both.
 
 If both have one separator, and no piece between separators contains it, two keys can only be equal piece by
 piece. A literal matches a codec that could have written it. Two codecs match if one could have written a

@@ -1,4 +1,4 @@
-"""Turns a condition on values into one sort-key condition that selects exactly the same keys.
+"""Turns a condition on values into one condition on a sort key (begins_with, BETWEEN) that selects exactly the same.
 
 DynamoDB takes one condition on a sort key: `=`, `<`, `<=`, `>`, `>=`, BETWEEN (which includes both ends) or
 begins_with. In the table `p` is the prefix of the keys (it ends in `#`, or is empty), `p$` the same with `$`

@@ -1,4 +1,4 @@
-"""Templates: the form of a string key, and the conditions that select keys by its parts.
+"""Templates: the form of a string key; splits a key into its parts (`MalformedKey`); conditions that select by parts.
 
 A template is a sequence of literals and codecs, joined by a separator, which is `#` by default:
 

@@ -1,4 +1,4 @@
-"""Changes of fields, such as `Order.total.add(1)`, and their update expressions."""
+"""Changes of fields, such as `Order.total.add(1)` (set, add, remove …), and the update expressions that they become."""
 
 from __future__ import annotations
 

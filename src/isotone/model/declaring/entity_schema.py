@@ -1,4 +1,4 @@
-"""The schema of an entity: converts entities to items and back; versions, upgrades, kinds, defaults, `InvalidItem`.
+"""The schema of an entity: items to entities and back; upgrades, kinds, defaults; `InvalidItem`, `NewerVersion`.
 
 `value_validation` checks values; `pydantic_type` shows an entity to pydantic and FastAPI.
 """

@@ -1,4 +1,4 @@
-"""Fields and their options: `total: Attr[Decimal] = field(max=…)`. `value_validation.py`, `pydantic_type.py` enforce them.
+"""`Attr`, `field(…)`, `created()`, `updated()`, `expires()` …: what can be declared; `value_validation.py` enforces it.
 
 On an instance `order.total` is the value. On the class `Order.total` is the `Attr` itself: its
 comparisons make conditions (`Order.total > 3`), its methods make changes (`Order.total.add(1)`), and keys

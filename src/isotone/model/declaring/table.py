@@ -1,4 +1,4 @@
-"""`Table`: the names and types of its key attributes, its indexes (`Global`, `Local`), and its entities."""
+"""`Table`: the names and types (`Number`, `Binary`) of its key attributes, its indexes (`Global`, `Local`), its entities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cost of a read (`Stats`: units, scanned, hit rate), and the warning about a wasteful read.
+"""The cost of a read (`Stats`: units, scanned, hit rate), and the warning about a wasteful one (`WastefulRead`).
 
 DynamoDB charges for what it reads, not for what it returns. So each read counts both. A read that drops most of its
 items is reported, with the index that would avoid this.

@@ -1,4 +1,4 @@
-"""`query.explain()`: a text with the key, the filter, the order and the cost of a read, and why this key."""
+"""`query.explain()`: the key of a read, its filter, order and cost, and why this key, as a text; reads nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which items of a response become entities: right kind and version, not expired; others are dropped or invalid.
+"""Which items of a response become entities: kind, version (`upgrade`), not expired; `on_invalid` for misfits.
 
 The database returns all items in a read's range. Here items of other kinds are dropped, items of older versions are
 upgraded and filtered, and items of no declared kind are reported.

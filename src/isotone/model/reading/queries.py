@@ -1,4 +1,4 @@
-"""`Query` and `Scan`: filters, limits, order, selected fields, their request, and what a cursor is bound to.
+"""`Query`, `Scan`: `filter`, `limit`, `newest_first`, `select`, `max_units` …, and the request that they make.
 
 Nothing is read here. An entity's key (`access_patterns`) creates a `Query` or a `Scan`; its methods return refined
 copies; a store reads it. Invalid queries are refused when they are created.

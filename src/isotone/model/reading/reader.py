@@ -1,4 +1,4 @@
-"""Executes reads over as many requests as needed: `get`, `page`, `first`, `all`, `count`, `load`, `get_many`.
+"""Executes reads as many requests: `get`, `page`, `all`, `count`, `load` …; `BudgetSpent`, `TooMany`, `TooLarge`.
 
 Each read is a generator of requests (`steps`) that returns its result. It takes as many requests as it needs: DynamoDB
 ends each response at 1 MB, and filters drop items, so an empty response is not the end. The query may limit results,

@@ -1,4 +1,4 @@
-"""`load`: a small collection in memory (`Snapshot`), to filter, sort and group by any field.
+"""`load`: a small collection in memory (`Snapshot`), to filter, sort and group by any field; no copy of a table.
 
 Under a megabyte, one read costs less than an index for each order and filter. Conditions mean the same as in the
 database, because they are evaluated on the stored items.

@@ -1,4 +1,4 @@
-"""Sends writes: one request or one transaction; reads the item if needed, explains refusals, retries lost races.
+"""Sends writes: one request or one transaction; `TransactionFailed`; repeats lost races, in the end `Contended`.
 
 A single action is sent as PutItem, UpdateItem or DeleteItem. Several actions, of one write or of many, are sent as one
 TransactWriteItems. If an action is refused because its item changed after planning, the error contains the current

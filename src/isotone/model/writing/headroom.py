@@ -1,4 +1,4 @@
-"""`HeadroomWarning`: reports numbers that approach the `max` declared for them in a key.
+"""`HeadroomWarning`, `on_headroom`: reports numbers that approach the `max` declared for them in a key.
 
 The first value above a field's `alert` share of its maximum is reported once per process and key: as a
 `HeadroomWarning`, as a `HeadroomNotice` to each listener, and in `headroom_notices()`.

@@ -1,4 +1,4 @@
-"""Writes of whole entities: `Put` (also create, with `AlreadyExists`, and replace), `Delete`, and `Check`."""
+"""Put (create, replace), delete, check: `AlreadyExists`, `NotFound`; sets `created()`, `updated()`; calls `before_put`."""
 
 from __future__ import annotations
 

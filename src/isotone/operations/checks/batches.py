@@ -1,4 +1,4 @@
-"""Checks of batches and transactions: BatchGetItem, BatchWriteItem and TransactWriteItems entries, as layers."""
+"""The checks of batches and transactions, one layer each for `orders`; the rules are in `batches`, `transactions`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks as layers: which parameters can be combined, expressions, placeholders, legacy parameters, and the table.
+"""The checks of parameters, expressions, placeholders, legacy parameters and tables, one layer each for `orders`.
 
 They call the same functions as the actions, one part at a time.
 """

@@ -1,4 +1,4 @@
-"""Writes the files of an export to S3 in the background: data files from a view of the table, then the manifest.
+"""One slice of an export: data files from a view of the table, then the manifest, written to S3.
 
 A slice reads a page of the view and stores its lines, compressed, in the same transaction. Once enough lines are
 stored, they become one file (a gzip file may have many members), which is recorded when it is durable. So a file may be

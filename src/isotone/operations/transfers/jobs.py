@@ -1,4 +1,4 @@
-"""Runs all exports, imports and bulk operations in the background: a slice of each job in turn; retries and failures.
+"""The queue of exports, imports and bulk operations: a slice of each in turn in the background; retries, failures.
 
 Every job ends: it completes, or it fails with a reason, whatever its slices raise. Only temporary errors are retried:
 another process that is writing, and a disk that cannot even record the failure. A job with a damaged record is logged.

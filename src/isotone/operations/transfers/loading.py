@@ -1,4 +1,4 @@
-"""Runs imports and bulk operations in the background: input formats, S3 objects, record checks, writes, error reports.
+"""One slice of an import or a bulk operation: input formats, S3 objects, record checks, writes, error files, the log.
 
 A slice either reads and checks records without the lock, or writes items. A bulk operation writes the items of a slice,
 and the position after them, in one transaction. So every record is written exactly once, whenever the process is

@@ -1,4 +1,4 @@
-"""Faults of single calls: errors, conflicts, lost answers, delays, unprocessed entries, expired iterators."""
+"""Faults of single calls: `fail`, `conflict`, `lose_answers`, `delay`, `leave_unprocessed`, `expire_iterators`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Delays writes to the other replicas of a table: `replication` for a block of code, `ReplicaLag` as a fault."""
+"""`lag_replicas`, `replication`: writes reach the other replicas of a table later, as a fault or for a block of code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults for programs in any language: a service that takes orders for faults at the path `/faults`.
+"""`isotone serve --faults`: programs in any language order faults as JSON at the path `/faults`.
 
     GET     the ordered faults, each with its count
     POST    order one, {"fault": "throttle", "table": "orders", "writes": 5}, or several, in a list

@@ -1,4 +1,4 @@
-"""Tables that stay CREATING, UPDATING or DELETING for some seconds, and indexes that stay CREATING.
+"""`slow_tables`: tables stay CREATING, UPDATING or DELETING for some seconds, and indexes CREATING.
 
 Changes are made at once, but answers hide this until their time is over. A table that is being created has no items to
 read or write; one that is being deleted can still be described. Neither can be changed, nor can their settings. A table

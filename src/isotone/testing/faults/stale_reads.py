@@ -1,4 +1,4 @@
-"""Eventually consistent reads that return an earlier state.
+"""`stale_reads`: eventually consistent reads return an earlier state, of so many seconds or writes ago.
 
 A rule has a copy of the tables in memory, on which each write is also executed, but later. The copy answers the reads
 that may be stale, so keys, filters, indexes and pages are consistent with some earlier time. A table is copied when it
