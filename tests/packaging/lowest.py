@@ -13,6 +13,7 @@ PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 # Their packages need newer versions of ours than the lowest, so they cannot be tried with these.
 NEEDS_NEWER = {"mcp"}
 _BOUND = re.compile(r"^[\w.-]+(\[\w+\])?>=[\d.]+(; .*)?$")
+_EXTRAS = re.compile(r"\[\w+\]")  # pip allows none in a constraint
 
 
 def lowest(project: str) -> list[str]:
@@ -24,7 +25,7 @@ def lowest(project: str) -> list[str]:
     wrong = [each for each in needed if _BOUND.match(each) is None]
     if wrong:
         raise ValueError(f"give {wrong[0]!r} one lower bound, such as 'msgspec>=0.19'")
-    return sorted(each.replace(">=", "==", 1) for each in needed)
+    return sorted(_EXTRAS.sub("", each).replace(">=", "==", 1) for each in needed)
 
 
 def extras(project: str) -> dict[str, list[str]]:

@@ -338,11 +338,12 @@ class ServerConnection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         if self._is_large and self._received > HEAD_LIMIT and not self._closing:
             self._count_body()
-        parser = self._parser
-        if self._closing or parser.should_upgrade():
+        parser, header_names = self._parser, self._header_names
+        method = parser.get_method()
+        is_usual = method == b"POST" and header_names.ordinary  # no Upgrade, no CONNECT
+        if self._closing or (not is_usual and parser.should_upgrade()):
             return
         urls, headers, chunks = self._url, self._headers, self._body
-        method = parser.get_method()
         if method == b"HEAD":
             # Answered like a GET, as the last request: then only one response can lack its body.
             method, self._head_only = b"GET", True
@@ -352,7 +353,6 @@ class ServerConnection(asyncio.Protocol):
         if self._page_requests is not None and not (url == b"/" and method == b"POST"):
             request = self._page_requests.routed(method, url, headers, body)
         if request is None:
-            header_names = self._header_names
             if header_names.ordinary and len(body) <= LARGE_BODY and not self._notes:
                 request = self._read(method, url, headers, header_names, body)
             else:

@@ -74,7 +74,7 @@ class HeaderNames(msgspec.Struct, frozen=True):
     authorization: bytes
     expect: bytes
     is_coded: bool  # has Content-Encoding: the body is compressed, or in signed chunks
-    ordinary: bool  # has all headers that the fast path needs, and none that it does not handle
+    ordinary: bool  # has all headers that the fast path needs, and none that it does not handle, such as Upgrade
     lower: tuple[bytes, ...]  # all names in lower case, in order; empty if one is repeated
 
 
@@ -176,7 +176,7 @@ def _learn(names: tuple[bytes, ...]) -> HeaderNames:
     by_lower = {name.lower(): name for name in names}
     find = by_lower.get
     dated = b"x-amz-date" in by_lower or b"date" in by_lower
-    careful = b"origin" in by_lower or b"content-encoding" in by_lower
+    careful = not by_lower.keys().isdisjoint((b"origin", b"content-encoding", b"upgrade"))
     complete = by_lower.keys() >= _NEEDED
     repeated = len(by_lower) < len(names)
     matters = repeated or b"origin" in by_lower or b"expect" in by_lower

@@ -111,24 +111,28 @@ TOO_MANY_BODIES: Final = PlainResponse(503, headers=((b"Retry-After", b"1"),))
 class _DateHeader:
     """The Date header, formatted once a second and independent of the locale."""
 
-    __slots__ = ("_second", "_text")
+    __slots__ = ("second", "text")
 
     def __init__(self) -> None:
-        self._second = 0
-        self._text = b""
+        self.second = 0
+        self.text = b""
 
     def now(self) -> bytes:
         second = int(time.time())
-        if second != self._second:
-            now = time.gmtime(second)
-            day, month = _DAYS[now.tm_wday], _MONTHS[3 * now.tm_mon - 3 : 3 * now.tm_mon]
-            clock = time.strftime("%H:%M:%S", now)
-            self._text = f"{day}, {now.tm_mday:02} {month} {now.tm_year} {clock} GMT".encode()
-            self._second = second
-        return self._text
+        if second != self.second:
+            self.renew(second)
+        return self.text
+
+    def renew(self, second: int) -> None:
+        now = time.gmtime(second)
+        day, month = _DAYS[now.tm_wday], _MONTHS[3 * now.tm_mon - 3 : 3 * now.tm_mon]
+        clock = time.strftime("%H:%M:%S", now)
+        self.text = f"{day}, {now.tm_mday:02} {month} {now.tm_year} {clock} GMT".encode()
+        self.second = second
 
 
-http_date: Final = _DateHeader().now
+_date: Final = _DateHeader()
+http_date: Final = _date.now
 
 
 def request_id() -> bytes:
@@ -138,7 +142,10 @@ def request_id() -> bytes:
 
 def ordinary(body: bytes) -> bytes:
     """The response that nearly all clients get, on a connection that stays open."""
-    return _ORDINARY_HEAD % (http_date(), len(body), _next_number(), crc32(body), body)
+    date, second = _date, int(time.time())  # as `now` does, without a call
+    if second != date.second:
+        date.renew(second)
+    return _ORDINARY_HEAD % (date.text, len(body), _next_number(), crc32(body), body)
 
 
 def render(
