@@ -6,7 +6,7 @@ Executing a change needs the open transaction: it reads the stored item, tests t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -23,7 +23,14 @@ from isotone.errors import (
 from isotone.expressions import CompiledUpdate
 from isotone.operations.capacity import Charged
 from isotone.operations.item_validation import INVALID, check_updated, checked_key, requested_key
-from isotone.operations.long_writes import LARGE, evaluated_here, known_result, state_before
+from isotone.operations.long_writes import (
+    LARGE,
+    NOTHING,
+    EvaluateFirst,
+    evaluated_here,
+    known_result,
+    state_before,
+)
 from isotone.operations.request_expressions import Matches, Values
 from isotone.values.attribute_validation import AttributeValue, Item
 from isotone.values.size import item_size, text_size, value_size
@@ -209,3 +216,17 @@ def key_updated(table: StoredTable, written: frozenset[str]) -> ValidationExcept
     return ValidationException(
         f"{INVALID}Cannot update attribute {name}. This attribute is part of the key"
     )
+
+
+def read_all(engine: Engine, changes: Iterable[ItemChange | None]) -> list[StateBefore]:
+    """The states before several changes of one request; None stays None."""
+    found: list[StateBefore] = []
+    missing: list[tuple[ItemChange, bytes]] = []
+    for change in changes:
+        try:
+            found.append(NOTHING if change is None else change.read(engine))
+        except EvaluateFirst as again:
+            missing += again.changes
+    if missing:
+        raise EvaluateFirst(missing)
+    return found

@@ -8,7 +8,7 @@ result is used; otherwise it is evaluated again. The event loop's thread raises 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from isotone import limits
@@ -18,7 +18,6 @@ from isotone.operations.long_requests import raise_if_long
 from isotone.values.attribute_validation import Item
 
 if TYPE_CHECKING:
-    from isotone.engine.engine import Engine
     from isotone.operations.item_writes import ItemChange, Sized, StateBefore
 
 T = TypeVar("T")
@@ -117,20 +116,6 @@ def state_before(change: ItemChange, record: bytes) -> StateBefore:
     if known is not None and known.record == record and known.table is change.table:
         return known.record, known.item
     raise EvaluateFirst([(change, record)])
-
-
-def read_all(engine: Engine, changes: Iterable[ItemChange | None]) -> list[StateBefore]:
-    """The states before several changes of one request; None stays None."""
-    found: list[StateBefore] = []
-    missing: list[tuple[ItemChange, bytes]] = []
-    for change in changes:
-        try:
-            found.append(NOTHING if change is None else change.read(engine))
-        except EvaluateFirst as again:
-            missing += again.changes
-    if missing:
-        raise EvaluateFirst(missing)
-    return found
 
 
 def known_result(change: ItemChange, record: bytes) -> Evaluated | None:

@@ -37,9 +37,8 @@ from isotone.operations.action import Answer, action
 from isotone.operations.batches import DUPLICATES
 from isotone.operations.capacity import CapacityMeter, Charged, add_capacity, meter_for_table
 from isotone.operations.item_responses import item_in_response, returned
-from isotone.operations.item_writes import ItemChange, execute
+from isotone.operations.item_writes import ItemChange, execute, read_all
 from isotone.operations.long_requests import never_raising
-from isotone.operations.long_writes import read_all
 from isotone.operations.query_and_scan import ScanRequest
 from isotone.operations.request_members import (
     ApiStructure,

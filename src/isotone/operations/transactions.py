@@ -39,9 +39,9 @@ from isotone.operations.item_writes import (
     check_change,
     delete_change,
     put_change,
+    read_all,
     update_change,
 )
-from isotone.operations.long_writes import read_all
 from isotone.operations.request_expressions import Binding, ExpressionParameters, bound, checker
 from isotone.operations.request_identity import (
     identity_before_forms,

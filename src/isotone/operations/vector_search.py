@@ -1,4 +1,4 @@
-"""SearchVectors: finds the items whose vectors are nearest to a given vector, with filters."""
+"""SearchVectors: finds the items whose vectors are nearest to a given vector, with filters, and within 1 MB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTTP responses as DynamoDB's: headers, crc32, x-amzn-RequestId, CORS, errors; bare refusals (400, 408, 413, 500, 503).
+"""HTTP responses as DynamoDB's: headers, crc32, x-amzn-RequestId, CORS, errors; empty bodies of refusals (400, 413, 503).
 
 Each response has a unique id (`x-amzn-RequestId`) and the CRC-32 of its body after compression
 (`x-amz-crc32`), which the SDKs verify.

@@ -1,4 +1,4 @@
-"""PostgreSQL storage: a table for each tree; the queue of writing processes; a lost session is replaced (failover).
+"""PostgreSQL storage: a table for each tree; the queue of writing processes; what a lost session means for each.
 
 Round trips decide the speed, so there is one for each lookup, and one for each chunk of a range. A transaction has one
 for its beginning and one for its end. Its writes stay in a `WriteBuffer` until then; what it reads is read through that.

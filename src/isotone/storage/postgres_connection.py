@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL: statements sent together, results in one round trip; its errors as ours (`StorageFull` …).
+"""A connection to PostgreSQL: statements sent together; opened again after a loss (failover); its errors as ours.
 
 `exchange` sends any number of statements in libpq's pipeline mode and waits for all results. `post` sends some whose
 results nobody waits for: they are read with the next exchange. `ask` and `answered` are the two halves of an exchange,
