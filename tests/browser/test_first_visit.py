@@ -11,13 +11,11 @@ from tests.browser.chromium import needs_chromium
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Store, Table, field, version
-from isotone.server import running_server
-from isotone.workbench import Workbench as Pages
 
 pytestmark = needs_chromium
 pytest.importorskip("playwright")
 
-from tests.browser.workbench_page import Workbench  # noqa: E402
+from tests.browser.workbench_page import Workbench, windows  # noqa: E402
 
 shop = Table("shop", indexes={"GSI1": Global("GSI1PK", "GSI1SK")})
 CUSTOMERS = 15
@@ -58,21 +56,8 @@ def store() -> Iterator[Store]:
 @pytest.fixture
 def window(chrome: Any, store: Store) -> Iterator[Any]:
     """Opens a view in a window; when the test is over, nothing may have gone wrong in any."""
-    pages = Pages(store.backend, target=":memory:", tables=[shop])
-    opened: list[tuple[Any, Workbench]] = []
-
-    def open_view(address: str = "#/t/shop/items", width: int = 1440, **more: Any) -> Workbench:
-        context = chrome.new_context(viewport={"width": width, "height": 844}, **more)
-        bench = Workbench(context.new_page(), url)
-        opened.append((context, bench))
-        bench.open(address)
-        return bench
-
-    with isotone.open() as nothing, running_server(nothing, pages=pages) as url:
+    with windows(chrome, store, [shop], "#/t/shop/items", height=844) as open_view:
         yield open_view
-        for context, bench in opened:
-            bench.check()
-            context.close()
 
 
 PHONE = {"width": 390, "has_touch": True, "is_mobile": True}

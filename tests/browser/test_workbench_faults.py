@@ -150,14 +150,19 @@ def test_an_item_that_is_gone_from_the_table_says_so(bench, database, make):
 # The form of an item
 
 
+def edited(bench, address):
+    """The page with the first item of a view in the form."""
+    bench.open(address)
+    bench.wait_for_items()
+    bench.page.keyboard.press("j")
+    bench.page.wait_for_selector(".inspector")
+    bench.page.keyboard.press("i")
+    return bench.page
+
+
 def test_json_that_is_no_item_is_refused_in_words(bench, make):
     make("Typed", [{"pk": {"S": "one"}, "sk": {"S": "a"}}])
-    page = bench.page
-    bench.open("#/t/Typed/items")
-    bench.wait_for_items()
-    page.keyboard.press("j")
-    page.wait_for_selector(".inspector")
-    page.keyboard.press("i")
+    page = edited(bench, "#/t/Typed/items")
     page.get_by_role("button", name="JSON", exact=True).click()
     field = page.get_by_label("The item as DynamoDB JSON")
     for value, said in (
@@ -188,12 +193,7 @@ def test_a_name_that_is_taken_is_refused_and_nothing_is_lost(bench, database, ma
     members = {"first": {"S": "1"}, "second": {"S": "2"}}
     item = {"pk": {"S": "one"}, "sk": {"S": "a"}, "map": {"M": members}, "other": {"S": "x"}}
     make("Named", [item])
-    page = bench.page
-    bench.open("#/t/Named/items")
-    bench.wait_for_items()
-    page.keyboard.press("j")
-    page.wait_for_selector(".inspector")
-    page.keyboard.press("i")
+    page = edited(bench, "#/t/Named/items")
     member = page.get_by_label("Name in map").nth(1)
     for text, told in (("first", "“first” is taken"), ("", "a name is required")):
         member.fill(text)
@@ -267,12 +267,7 @@ def test_elements_and_texts_of_several_lines_are_kept_whole(bench, database, mak
 def test_a_type_that_was_chosen_by_mistake_takes_nothing(bench, database, make):
     item = {"pk": {"S": "one"}, "sk": {"S": "a"}, "map": {"M": {"deep": {"N": "7"}}}}
     make("Typed", [item])
-    page = bench.page
-    bench.open("#/t/Typed/items")
-    bench.wait_for_items()
-    page.keyboard.press("j")
-    page.wait_for_selector(".inspector")
-    page.keyboard.press("i")
+    page = edited(bench, "#/t/Typed/items")
     kind = page.get_by_label("Type of map", exact=True)
     kind.select_option("S")
     kind.select_option("M")
