@@ -89,6 +89,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program that started this one
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    sys.stdout = sys.stderr  # which is not buffered: what the module prints shows at once
     sys.dont_write_bytecode = True  # a file that is saved twice in a second would look unchanged
     inbox = _Inbox(os.fdopen(os.dup(0), "rb", buffering=0))
     module: DesignedModule = pickle.loads(inbox.first())
