@@ -37,8 +37,8 @@ def processes(root: int) -> list[int]:
     found = [root]
     for process in found:
         with contextlib.suppress(OSError):  # it has ended
-            children = Path(f"/proc/{process}/task/{process}/children").read_text()
-            found += filter(is_running, map(int, children.split()))
+            for children in Path(f"/proc/{process}/task").glob("*/children"):  # of each thread
+                found += filter(is_running, map(int, children.read_text().split()))
     return found
 
 
@@ -210,6 +210,6 @@ def test_processes_that_die_leave_nothing(tmp_path: Path) -> None:
     assert not [path for path in tmp_path.iterdir() if path.is_socket()]
     first, second = measured[: MEASUREMENTS // 2], measured[MEASUREMENTS // 2 :]
     assert max(second).megabytes < max(first).megabytes + MOST_MEGABYTES, measured
-    assert min(each.descriptors for each in second) <= max(each.descriptors for each in first), (
-        measured
-    )
+    # A process that has had a lane keeps the socket to the dead keeper until it needs a lane again.
+    most = max(each.descriptors for each in first) + 1 + FRONTS
+    assert min(each.descriptors for each in second) <= most, measured

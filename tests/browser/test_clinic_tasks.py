@@ -310,6 +310,7 @@ def test_the_fields_stay_where_they_are_while_the_keys_fill(window: Any) -> None
     bench.page.keyboard.press("n")
     bench.page.locator(".inspector button", has_text="Visit").first.click()
     vet = bench.page.get_by_label("vet", exact=True)
+    bench.page.locator(".draft-keys").wait_for()
     before = vet.bounding_box()["y"]
     bench.page.get_by_label("starts_at", exact=True).fill("2026-12-01T09:30")
     bench.page.get_by_label("chip", exact=True).fill(CHIP)

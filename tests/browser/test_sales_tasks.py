@@ -242,6 +242,7 @@ def test_a_click_beside_everything_leaves_the_focus_nowhere(window: Any) -> None
     bench = window()
     bench.wait_for_items(3)
     press(bench, "+ Filter")
+    focus_is(bench, "Attribute")
     bench.page.mouse.click(100, 600)  # below the list of tables
     bench.until(f"{FOCUSED} === 'body'")
     bench.page.evaluate("document.querySelector('.filter-line').remove()")
