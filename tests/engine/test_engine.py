@@ -19,8 +19,8 @@ from tests.operations.conftest import Asker, key_schema
 import isotone
 from isotone.backends import embedded
 from isotone.engine import maintenance
-from isotone.engine.catalog import TreeCounts
 from isotone.engine.engine import Engine
+from isotone.engine.tree_counts import TreeCounts
 from isotone.errors import ResourceNotFoundException, StorageFull, ValidationException
 from isotone.storage.interface import OrderedStore
 from isotone.storage.memory import MemoryStore

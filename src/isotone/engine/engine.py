@@ -28,8 +28,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from isotone.clock import Clock, SystemClock
 from isotone.engine import damage
 from isotone.engine.blocks import OPEN, FileWaits, LockBlock, ReadBlock, WriteBlock
-from isotone.engine.catalog import CATALOG, COUNTS, Catalog, TreeCounts
+from isotone.engine.catalog import CATALOG, Catalog
 from isotone.engine.readers import Readers, ReadingBeside
+from isotone.engine.tree_counts import COUNTS, TreeCounts
 from isotone.engine.vector_cache import VectorCache
 from isotone.errors import (
     DamagedItem,

@@ -252,18 +252,21 @@ def size_of(record: bytes | None) -> int:
     return 0 if record is None else _unpack_size(record)[0]
 
 
-_SIZE_DIGITS = [
-    (itemgetter(position), 256 ** (SIZE_BYTES - 1 - position)) for position in (1, 2, 3)
-]
+# The bytes of a record's size. No item needs the first.
+_second: Callable[[bytes], int] = itemgetter(1)
+_third: Callable[[bytes], int] = itemgetter(2)
+_fourth: Callable[[bytes], int] = itemgetter(3)
 
 
 def total_size(records: Sequence[bytes]) -> int:
     """The size of the items of these records.
 
-    Adds up each byte position of the sizes separately, so it creates no integer per record. No item needs the first
-    byte.
+    Adds up each byte position of the sizes separately, so it creates no integer per record.
     """
-    return sum([weight * sum(map(digit, records)) for digit, weight in _SIZE_DIGITS])
+    size = 256 * sum(map(_third, records)) + sum(map(_fourth, records))
+    if sum(map(len, records)) < 255 * 256:  # no size is over 255 bytes more than its record's length
+        return size
+    return 256 * 256 * sum(map(_second, records)) + size
 
 
 def body_of(record: bytes) -> bytes:

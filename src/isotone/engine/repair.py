@@ -21,12 +21,13 @@ from typing import Any, Final
 import msgspec
 
 from isotone.engine import backfill, backups, damage, history, integrity, streams, views
-from isotone.engine.catalog import CATALOG, COUNTS
+from isotone.engine.catalog import CATALOG
 from isotone.engine.engine import PROGRESS, SYSTEM_TREES, Engine, is_of_region
 from isotone.engine.items import replace_entry
 from isotone.engine.layout import item_of, size_of
 from isotone.engine.stream_records import position_of
 from isotone.engine.table_indexes import StoredTable
+from isotone.engine.tree_counts import COUNTS
 from isotone.errors import StorageBusy, UsageError
 from isotone.folder_sync import sync_folder
 from isotone.output_paths import OutputPath, check_outputs

@@ -1,4 +1,4 @@
-"""DynamoDB Streams records: whether a change writes one, its images (view type), bytes, and GetRecords pages.
+"""Stream records: whether a change writes one, images (view type), bytes, GetRecords pages, the first since a time.
 
     key     shard number (4 bytes) · sequence number (8 bytes)
     value   time in ms (8) · event (1) · size (4) · length of keys (4) · length of new image (4)

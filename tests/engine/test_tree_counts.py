@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isotone.engine.catalog import COUNTS, TreeCounts
+from isotone.engine.tree_counts import COUNTS, TreeCounts
 from isotone.storage.memory import MemoryStore
 
 
