@@ -1,4 +1,4 @@
-"""Executes PartiQL SELECT as GetItem, Query or Scan: its ranges, which ORDER BY is refused, pages, the NextToken.
+"""PartiQL SELECT as GetItem, Query or Scan: ranges, overlapping reads and ORDER BY that are refused, the NextToken.
 
 A condition that fixes the whole key of the table, and nothing more, reads one item. One that fixes the partition key
 queries each item collection that it selects, in the order of their partition keys. Any other scans. Conditions on the

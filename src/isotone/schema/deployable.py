@@ -1,4 +1,4 @@
-"""`DeployableTable`: a table to deploy; what is left out, and what is said about it (replicas, Kinesis).
+"""`DeployableTable`: a table in normal form (billing decides its units), and what of it is left out (replicas).
 
 It is the one value that every format is written from and read into. Its definition is a CreateTable request, with what other actions set: time to live, and point-in-time recovery.
 `DEFINITION` has the shapes of all members; the shapes of a format refer to these.

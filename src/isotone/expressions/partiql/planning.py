@@ -1,4 +1,4 @@
-"""The reads into which the service splits a PartiQL WHERE, and whether they overlap; `key_planning` chooses the keys.
+"""The reads into which the service splits the OR of a PartiQL WHERE; `key_planning` finds the keys in it.
 
 What is read, and in which order, is decided in operations/statement_reads.
 `key_planning` splits the condition into values of the partition key, conditions on the sort key, and the remaining

@@ -1,4 +1,4 @@
-"""Queries while items are stored under previous and current keys (`was`): merges both ranges into one order.
+"""Queries while keys are widened or otherwise changed (`was`): previous and current keys merged into one order.
 
 While `was` is declared (`declaring.previous_keys`), a query covers two ranges: one under the previous key, one under
 the current key. Their results are merged in the order of the current key, each item once. A cursor is a position in
