@@ -71,7 +71,7 @@ def test_the_image_copies_what_exists_and_does_not_run_as_root() -> None:
 
 def test_probes_ask_for_paths_that_the_server_has() -> None:
     paths = re.findall(r"httpGet: \{ path: (\S+),", text("kubernetes.yaml"))
-    assert paths == ["/healthz", "/"]
+    assert paths == ["/", "/"]
 
 
 def test_the_unit_is_protected() -> None:

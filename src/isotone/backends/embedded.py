@@ -455,7 +455,7 @@ class Database(Native):
 
         `region` is the region that it is signed for (see `in_region`).
         """
-        if region and self.engine.regions.get(region) is not self.engine:
+        if region and region != self.engine.region:
             other = self.in_region(region)
             if other is not self:
                 return other.send(operation, body)
@@ -498,7 +498,7 @@ class Database(Native):
         self, requests: Sequence[tuple[str, bytes]], region: str = ""
     ) -> Sequence[Answered]:
         """Execute requests in one transaction; each is answered as if it were alone. `region` is as in `send`."""
-        if region and self.engine.regions.get(region) is not self.engine:
+        if region and region != self.engine.region:
             other = self.in_region(region)
             if other is not self:
                 return other.send_many(requests)

@@ -155,7 +155,7 @@ class Dispatcher:
         self._nodes = nodes
         self._loop = loop
         self._on_request: OnRequest | None = None
-        self._logs_requests = log.isEnabledFor(logging.DEBUG)
+        self._logs_requests = self._is_watched = log.isEnabledFor(logging.DEBUG)
         self._group: list[tuple[ServiceCall, Deliver]] = []
         self._group_size = 0
         self._long_work: Thread[Any] = Thread(loop, "isotone-long-work")
@@ -172,6 +172,14 @@ class Dispatcher:
     def watch(self, on_request: OnRequest | None) -> None:
         """Call a function with each request before it runs; None ends that."""
         self._on_request = on_request
+        self._is_watched = self._logs_requests or on_request is not None
+
+    def _tell(self, call: ServiceCall) -> None:
+        """Log a request, and pass it to who watches."""
+        if self._logs_requests:
+            log.debug("%s, %d bytes", call.operation, len(call.body))
+        if self._on_request is not None:
+            self._on_request(call.operation, call.body, call.region)
 
     def run_long(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
         """Call `work`, which must not raise, in the thread for long work; pass what it returns to `then` on the event loop."""
@@ -190,22 +198,21 @@ class Dispatcher:
 
     def submit(self, call: ServiceCall, deliver: Deliver) -> Result | None:
         """The result of a request; None for a grouped or a long one, whose result is passed to `deliver` later."""
-        if self._logs_requests:
-            log.debug("%s, %d bytes", call.operation, len(call.body))
-        if self._on_request is not None:
-            self._on_request(call.operation, call.body, call.region)
-        size = len(call.body)
-        if size > _SHORT_BODY and self._service.is_long(call.operation, call.body):
+        if self._is_watched:
+            self._tell(call)
+        service, operation, body = self._service, call.operation, call.body
+        size = len(body)
+        if size > _SHORT_BODY and service.is_long(operation, body):
             self._do_long(call, deliver)
             return None
-        if self._service.is_grouped(call.operation, call.body):
+        if service.is_grouped(operation, body):
             if not self._group and not self._waiting:
                 self._loop.call_soon(self.run_group)
             self._group.append((call, deliver))
             self._group_size += size
             return None
         try:
-            return self._service.send(call.operation, call.body, call.region)
+            return service.send(operation, body, call.region)
         except TakesLong:
             self._do_long(call, deliver)
             return None
@@ -213,7 +220,7 @@ class Dispatcher:
             self._waiting_calls.run(partial(self.run, call), deliver)
             return None
         except Exception as error:  # noqa: BLE001 - an error must not end the connection
-            return logged_failure(error, call.operation)
+            return logged_failure(error, operation)
 
     def _do_long(self, call: ServiceCall, deliver: Deliver) -> None:
         """Execute a request in a lane, or in the thread for long work."""
@@ -373,10 +380,8 @@ class GatheringDispatcher(Dispatcher):
         is_short = len(call.body) <= _SHORT_BODY
         if not is_short or not self._service.is_read(call.operation, call.body):
             return super().submit(call, deliver)
-        if self._logs_requests:
-            log.debug("%s, %d bytes", call.operation, len(call.body))
-        if self._on_request is not None:
-            self._on_request(call.operation, call.body, call.region)
+        if self._is_watched:
+            self._tell(call)
         if not self._reads:
             self._loop.call_soon(self._run_reads)
         self._reads.append((call, deliver))
@@ -404,8 +409,8 @@ class ThreadedDispatcher(Dispatcher):
 
     def submit(self, call: ServiceCall, deliver: Deliver) -> Result | None:
         """None: the answer comes later."""
-        if self._on_request is not None:
-            self._on_request(call.operation, call.body, call.region)
+        if self._is_watched:
+            self._tell(call)
         self._loop.run_in_executor(None, self._run_and_answer, call, deliver)
         return None
 

@@ -52,8 +52,8 @@ class FrontDispatcher(Dispatcher):
         """The result of a read; None for a request sent to the writer, whose result `deliver` gets later."""
         if self._is_read(call.operation, call.body):
             return super().submit(call, deliver)
-        if self._on_request is not None:
-            self._on_request(call.operation, call.body, call.region)
+        if self._is_watched:
+            self._tell(call)
         self._link.ask(call.operation, call.body, call.region, deliver)
         return None
 
