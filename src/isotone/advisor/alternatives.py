@@ -1,4 +1,4 @@
-"""Alternatives to a read: the other keys and what each would cost, and the index that would save the most."""
+"""Alternatives to a read: the other keys and their cost, and the index for a request (for a model's query: cost.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Imports items from a file, from standard input, or from a folder with AWS's exports, into a table.
+"""Imports items from a file, standard input or a folder of AWS's exports; continues with its counts (bad rows).
 
     isotone.moving.import_items("orders.jsonl.gz", "shop.db", "Orders", key="customer", sort_key="placed_at")
     isotone.moving.import_items("exports/", "dynamodb://eu-west-1", "Orders", bad_rows="bad.jsonl")

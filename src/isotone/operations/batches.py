@@ -20,7 +20,7 @@ from isotone.operations.action import Answer, action
 from isotone.operations.capacity import Charged, add_capacity, collections_metrics, meter_for_table
 from isotone.operations.item_responses import item_in_response
 from isotone.operations.item_validation import check_size, requested_key, require_key
-from isotone.operations.item_writes import ItemChange, delete_change, execute, put_change
+from isotone.operations.item_writes import ItemChange, delete_change, put_change, write_if_true
 from isotone.operations.long_requests import MOST_READ, raise_if_long
 from isotone.operations.request_expressions import Binding, ExpressionParameters, checker, mixed
 from isotone.operations.request_members import (
@@ -207,7 +207,7 @@ def batch_write_item(engine: Engine, request: BatchWriteItem) -> Answer:
             meter = meter_for_table(name, table, request.return_consumed_capacity)
             meters.append(meter)
             for change in of_table:
-                execute(engine, change, meter)
+                write_if_true(engine, change, meter)
         if request.return_item_collection_metrics == "SIZE":
             answer["ItemCollectionMetrics"] = collections_metrics(
                 engine,

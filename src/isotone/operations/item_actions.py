@@ -33,9 +33,9 @@ from isotone.operations.item_validation import check_update_size, requested_key
 from isotone.operations.item_writes import (
     ItemChange,
     delete_change,
-    execute,
     put_change,
     update_change,
+    write_if_true,
 )
 from isotone.operations.request_expressions import Binding, Matches, Values, bound
 from isotone.operations.table_lookup import open_table
@@ -121,7 +121,7 @@ def _execute_and_answer(
     # Most requests do not ask for it, and avoid the call.
     asks = request.return_consumed_capacity is not None
     meter = meter_for(request, change.table) if asks else change.table.units
-    outcome = execute(engine, change, meter)
+    outcome = write_if_true(engine, change, meter)
     answer: dict[str, Any] = {}
     if request.return_values is not None:
         attributes = returned(request.return_values, update, outcome, values)

@@ -106,7 +106,7 @@ class ItemChange(msgspec.Struct, frozen=True, gc=False):
             items.put(engine, self.table, self.key, record, before, item, size, meter)
 
 
-def execute(engine: Engine, change: ItemChange, meter: Charged | None = None) -> Outcome:
+def write_if_true(engine: Engine, change: ItemChange, meter: Charged | None = None) -> Outcome:
     """Test and write one change; the caller holds the transaction. Reads one item and writes one.
 
     A write whose condition is false is charged like a successful one.

@@ -37,7 +37,7 @@ from isotone.operations.action import Answer, action
 from isotone.operations.batches import DUPLICATES
 from isotone.operations.capacity import CapacityMeter, Charged, add_capacity, meter_for_table
 from isotone.operations.item_responses import item_in_response, returned
-from isotone.operations.item_writes import ItemChange, execute, read_all
+from isotone.operations.item_writes import ItemChange, read_all, write_if_true
 from isotone.operations.long_requests import never_raising
 from isotone.operations.query_and_scan import ScanRequest
 from isotone.operations.request_members import (
@@ -176,7 +176,7 @@ def execute_statement(engine: Engine, request: ExecuteStatement) -> Answer:
 
 def _written(engine: Engine, statement: Write, change: ItemChange, meter: Charged | None) -> Any:
     """Execute a write; returns what RETURNING asks for, or None."""
-    outcome = execute(engine, change, meter)
+    outcome = write_if_true(engine, change, meter)
     if isinstance(statement, InsertStatement) or statement.returning is None:
         return None
     update = statement.update if isinstance(statement, UpdateStatement) else None
@@ -329,7 +329,7 @@ def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer:
         raise ValidationException(messages.READ_AND_WRITE_TRANSACTION)
     if all(reads):
         return _read_together(engine, request, entries)
-    used = transactions.use_of(request.client_request_token, request.transact_statements)
+    token_use = transactions.use_of(request.client_request_token, request.transact_statements)
     with engine.writing:
         _check_entries(engine, entries)
         meters, _ = transactions.write_together(
@@ -343,7 +343,7 @@ def execute_transaction(engine: Engine, request: ExecuteTransaction) -> Answer:
                 if not isinstance(statement, Select)
             ],
             mode=request.return_consumed_capacity,
-            used=used,
+            token_use=token_use,
         )
     answer: dict[str, Any] = {"Responses": []}
     add_capacity(answer, request.return_consumed_capacity, meters.values())

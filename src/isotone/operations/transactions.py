@@ -158,7 +158,7 @@ class TransactWriteItems(ApiStructure, frozen=True):
 
 
 TransactAction = ConditionCheck | Put | Delete | Update
-MakeChange = Callable[[StoredTable], ItemChange]
+ChangeMaker = Callable[[StoredTable], ItemChange]
 Reason = dict[str, Any]
 
 _actions_of: Final = attrgetter("condition_check", "put", "update", "delete")
@@ -323,17 +323,17 @@ def _keys(engine: Engine, readings: Sequence[TransactedRead]) -> list[tuple[str,
 def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
     """Execute up to 100 writes and checks on several tables, all of them or none."""
     entries = [*map(entry_of, request.transact_items)]
-    prepared = [*map(_prepare, entries)]
+    makers = [*map(_prepare, entries)]
     tables = [entry.table_name for entry in entries]
-    used = use_of(request.client_request_token, request.transact_items)
+    token_use = use_of(request.client_request_token, request.transact_items)
     with engine.writing:
-        _check_parameters(engine, entries, prepared)
+        _check_parameters(engine, entries, makers)
         meters, changes = write_together(
             engine,
             tables,
-            prepared,
+            makers,
             mode=request.return_consumed_capacity,
-            used=used,
+            token_use=token_use,
         )
         answer: dict[str, Any] = {}
         add_capacity(answer, request.return_consumed_capacity, meters.values())
@@ -370,31 +370,31 @@ def use_of(token: str | None, entries: Sequence[ApiStructure]) -> TokenUse | Non
 def write_together(
     engine: Engine,
     tables: Sequence[str],
-    prepared: Sequence[MakeChange],
+    makers: Sequence[ChangeMaker],
     *,
     mode: str | None,
-    used: TokenUse | None,
+    token_use: TokenUse | None,
 ) -> tuple[dict[str, CapacityMeter], list[ItemChange]]:
     """Execute the writes of a transaction. If its token was used for the same transaction before, only charge for them.
 
     Each write is a function from its table to its change. The caller holds the engine's transaction.
     """
-    if used is not None and _is_repeated(engine, used):
+    if token_use is not None and _is_repeated(engine, token_use):
         meters = transaction_meters(engine, tables, mode, "Read")
-        return meters, _reread(engine, tables, prepared, meters)
+        return meters, _reread(engine, tables, makers, meters)
     meters = transaction_meters(engine, tables, mode, "Write")
-    changes = _write(engine, tables, prepared, meters)
-    if used is not None:
-        transaction_tokens.remember(engine, used.token, used.identity)
+    changes = _write_if_all_true(engine, tables, makers, meters)
+    if token_use is not None:
+        transaction_tokens.remember(engine, token_use.token, token_use.identity)
     return meters, changes
 
 
-def _is_repeated(engine: Engine, used: TokenUse) -> bool:
+def _is_repeated(engine: Engine, token_use: TokenUse) -> bool:
     """Whether a request was executed before. Refuses a token that was used for another request."""
-    stored = transaction_tokens.recall(engine, used.token)
+    stored = transaction_tokens.recall(engine, token_use.token)
     if stored is None:
         return False
-    if not used.is_of(stored):
+    if not token_use.is_of(stored):
         raise IdempotentParameterMismatchException(
             "ClientRequestToken is being used with different request parameters"
         )
@@ -402,7 +402,7 @@ def _is_repeated(engine: Engine, used: TokenUse) -> bool:
 
 
 def _check_parameters(
-    engine: Engine, entries: Sequence[TransactAction], prepared: Sequence[MakeChange]
+    engine: Engine, entries: Sequence[TransactAction], makers: Sequence[ChangeMaker]
 ) -> None:
     """Check that the parameters of each entry can be combined; missing tables and misfitting keys are reported first."""
     for entry in entries:
@@ -410,7 +410,7 @@ def _check_parameters(
         try:
             check(entry)
         except ValidationException:
-            _changes(engine, [each.table_name for each in entries], prepared)
+            _changes(engine, [each.table_name for each in entries], makers)
             raise
 
 
@@ -428,7 +428,7 @@ def entry_of(item: TransactWriteItem) -> TransactAction:
     return actions[0]
 
 
-def _prepare(entry: TransactAction) -> MakeChange:
+def _prepare(entry: TransactAction) -> ChangeMaker:
     """Check everything that does not need the table: expressions, values, and the item or key."""
     update_expression = entry.update_expression if isinstance(entry, Update) else None
     binding = (
@@ -466,13 +466,13 @@ def _prepare(entry: TransactAction) -> MakeChange:
 
 
 def _changes(
-    engine: Engine, names: Sequence[str], prepared: Sequence[MakeChange]
+    engine: Engine, names: Sequence[str], makers: Sequence[ChangeMaker]
 ) -> list[ItemChange]:
     """Every write as a change of an item. The first that does not fit its table is the only cancellation reason."""
     tables = [open_table(engine, name) for name in names]
     reasons: dict[int, Reason] = {}
     changes: list[ItemChange | None] = _each(
-        [partial(make, table) for make, table in zip(prepared, tables, strict=True)], reasons
+        [partial(make, table) for make, table in zip(makers, tables, strict=True)], reasons
     )
     fitting = [*filter(None, changes)]
     _refuse_duplicates([(change.table.name, change.key) for change in fitting])
@@ -482,14 +482,14 @@ def _changes(
     return fitting
 
 
-def _write(
+def _write_if_all_true(
     engine: Engine,
     names: Sequence[str],
-    prepared: Sequence[MakeChange],
+    makers: Sequence[ChangeMaker],
     meters: Mapping[str, CapacityMeter],
 ) -> list[ItemChange]:
     """Test all conditions, then write."""
-    changes = _changes(engine, names, prepared)
+    changes = _changes(engine, names, makers)
     old = read_all(engine, changes)
     reasons: dict[int, Reason] = {}
     new: list[Sized | None] = _each(
@@ -515,11 +515,11 @@ def _write(
 def _reread(
     engine: Engine,
     names: Sequence[str],
-    prepared: Sequence[MakeChange],
+    makers: Sequence[ChangeMaker],
     meters: Mapping[str, CapacityMeter],
 ) -> list[ItemChange]:
     """Charge a request that was already executed: its items are read, not written."""
-    changes = _changes(engine, names, prepared)
+    changes = _changes(engine, names, makers)
     for name, change in zip(names, changes, strict=True):
         if meters:
             record = engine.store.get(change.table.tree, change.key)

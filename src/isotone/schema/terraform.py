@@ -1,4 +1,4 @@
-"""Terraform's resources `aws_dynamodb_table`, with `aws_dynamodb_resource_policy`; other resources are counted.
+"""Terraform's resources `aws_dynamodb_table`, their names, and resource policies; other resources are counted.
 
 A block `key_schema` is written only for a key with several attributes in a part, since older versions of the provider
 do not know it.
