@@ -601,7 +601,7 @@ class Database(Native):
 
     def is_grouped(self, operation: str, body: bytes) -> bool:
         """Whether a request should be committed in a group with others."""
-        return operation in GROUPED and self._api.is_grouped(operation, body)
+        return operation in GROUPED and self._api.writes(operation, body)
 
     def is_long(self, operation: str, body: bytes) -> bool:
         """Whether a request takes long by its action and its bytes; others may still turn out to do so."""

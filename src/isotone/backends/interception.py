@@ -82,8 +82,8 @@ class Intercepted:
         needed: Sequence[Any] = self._api.accesses(operation, body)
         return needed
 
-    def is_grouped(self, operation: str, body: bytes) -> bool:
-        """False: each request is answered by itself."""
+    def writes(self, operation: str, body: bytes) -> bool:
+        """False, so that each request is answered by itself."""
         return False
 
     def send_many(

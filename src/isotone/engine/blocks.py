@@ -149,8 +149,8 @@ class WriteBlock:
                 engine.catalog.refresh()
             return
         try:
-            if home.has_undelivered and home.before_commit is not None:
-                home.before_commit(home)
+            if home.has_undelivered and home.deliver_to_replicas is not None:
+                home.deliver_to_replicas(home)
             engine.counts.flush()
         except BaseException:
             self._undo()

@@ -111,7 +111,8 @@ class Engine:
         self.home: Engine = home or self
         self.readers: Readers = Readers(self._open_reader) if home is None else home.readers
         self.regions: dict[str, Engine] = {} if home is None else home.regions
-        self.before_commit: Callable[[Engine], object] | None = None
+        # Set by the operations, whose rules a delivered write obeys, and called before each commit.
+        self.deliver_to_replicas: Callable[[Engine], object] | None = None
         self.has_undelivered = False
         self.replication_lag: float = 0.0
         self.replication_paused = False

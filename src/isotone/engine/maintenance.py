@@ -1,4 +1,4 @@
-"""Background work in slices: which items expire (TTL), GSI backfill, streams, backups, restores, history, upgrades.
+"""Background work in slices: deletes expired items (TTL, `userIdentity`), fills indexes, restores, trims streams.
 
 Items expire as on the service. An item can still be read for a while after its expiry; the attribute must be a number
 of seconds; an item that expired more than five years ago is considered a mistake and is not deleted.

@@ -1,4 +1,4 @@
-"""The inputs of an import: a file, standard input, or a folder with AWS's exports.
+"""The inputs of an import: a file, standard input, or a folder with AWS's exports; rows come with their numbers.
 
 Rows come in chunks; after each, `position` is where a later run continues, in JSON's types. The files of a folder are
 read one after the other: those of the full export, then those of incremental exports in the order of their times.

@@ -78,7 +78,7 @@ class Api:
         self._reads_together = engine.store.reads_together
         self.served: ServedQueries | None = None
         """Counts the requests of `send` by their shape, if it is set."""
-        engine.home.before_commit = replication.deliver
+        engine.home.deliver_to_replicas = replication.deliver
 
     def send(self, operation: str, body: bytes, is_alone: bool = True) -> bytes:
         """Execute one request, JSON to JSON. Raises the service's error as an `ApiError`.
@@ -165,8 +165,8 @@ class Api:
         with self.engine.reading_beside as engine:
             return engine.catalog.has_policies
 
-    def is_grouped(self, operation: str, body: bytes) -> bool:
-        """Whether a request of an action in `GROUPED` is a write, which should be committed together with others."""
+    def writes(self, operation: str, body: bytes) -> bool:
+        """Whether a request of an action in `GROUPED` writes; only statements may also read."""
         return operation not in _OF_STATEMENTS or _SELECT.search(body) is None
 
     def is_read(self, operation: str, body: bytes) -> bool:

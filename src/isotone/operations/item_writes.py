@@ -219,7 +219,10 @@ def key_updated(table: StoredTable, written: frozenset[str]) -> ValidationExcept
 
 
 def read_all(engine: Engine, changes: Iterable[ItemChange | None]) -> list[StateBefore]:
-    """The states before several changes of one request; None stays None."""
+    """The states before several changes of one request; None stays None.
+
+    Raises `EvaluateFirst` with all changes of large records; the request begins again when they have been evaluated.
+    """
     found: list[StateBefore] = []
     missing: list[tuple[ItemChange, bytes]] = []
     for change in changes:

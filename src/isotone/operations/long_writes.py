@@ -58,7 +58,10 @@ evaluated_here: Final = _EvaluatedHere()
 
 
 class EvaluateFirst(ApiError):
-    """Ends a transaction that has written nothing, so that changes can be evaluated. It never reaches callers."""
+    """Ends a transaction that has written nothing, so that changes can be evaluated. It never reaches callers.
+
+    It is an `ApiError` so that a group takes it as the result of one request, which `Api.send_many` then sends alone.
+    """
 
     def __init__(self, changes: list[tuple[ItemChange, bytes]]) -> None:
         super().__init__()
