@@ -1,4 +1,4 @@
-"""Reads the beginning of a key range, and estimates how many items follow: for estimates whose sample lacks the range.
+"""Reads the beginning of a key range, and estimates how many items follow, with the least and the most (even spread).
 
 A range that ends within the budget is known exactly. Of a longer one, the position of the last key that was read,
 between the first and the last key of the range, tells what share of the range that was: keys are taken as spread
@@ -98,7 +98,7 @@ def read_beginning(
     backward |= {"ScanIndexForward": not request.get("ScanIndexForward", True), "Limit": _ENDS}
     response = yield Call("Query", {**backward, "ReturnConsumedCapacity": "TOTAL"})
     units += units_of(response) or 0.0
-    total = _extrapolated(plan, found, response["Items"], most)
+    total = _items_of_range(plan, found, response["Items"], most)
     total = Figure(*(min(each, wanted) for each in total))
     return RangeBeginning(found, False, total, units)
 
@@ -158,7 +158,7 @@ def _node(term: KeyTerm, plan: ReadPlan) -> ConditionNode:
 # How many items follow
 
 
-def _extrapolated(
+def _items_of_range(
     plan: ReadPlan, found: Sequence[Item], end: Sequence[Item], most: float
 ) -> Figure:
     """The number of items of a range of which the first ones and the last ones are known."""

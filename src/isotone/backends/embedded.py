@@ -1,4 +1,4 @@
-"""`isotone.open` (regions=, durability= …) and `Database`: clients, backup, restore, check; joins both stacks.
+"""`isotone.open` (regions=, durability=) and `Database`: clients, backup (over what), restore; joins both stacks.
 
 What few programs call (checks, snapshots, exports and imports) is imported by the function that needs it, so that a
 database opens soon.
@@ -199,7 +199,7 @@ def backup(
     return file_copies.back_up(
         source,
         file_name(target),
-        is_earlier=lambda path: _is_earlier(path, lambda: _tables_in(source)),
+        is_earlier=lambda path: _is_earlier_backup(path, lambda: _tables_in(source)),
         force=force,
         compact=compact,
         update=update,
@@ -347,7 +347,7 @@ def _table_ids(engine: Engine) -> set[str]:
     }
 
 
-def _is_earlier(path: str, tables: Callable[[], set[str]]) -> bool:
+def _is_earlier_backup(path: str, tables: Callable[[], set[str]]) -> bool:
     """Whether a database is an earlier state of one with these tables: it has some of them, or none of its own."""
     try:
         found = _tables_in(path)
@@ -689,7 +689,7 @@ class Database(Native):
             return file_copies.write_out(
                 store,
                 file_name(target),
-                is_earlier=lambda path: _is_earlier(path, lambda: _table_ids(self.engine)),
+                is_earlier=lambda path: _is_earlier_backup(path, lambda: _table_ids(self.engine)),
                 force=force or update,
             )
 

@@ -1,4 +1,4 @@
-/** The bar for several selected items: edit fields, set an attribute, delete, with progress; Undo of all of it.
+/** The bar for several selected items: edit fields, set an attribute, delete; progress, and the words of its Undo.
  *
  * Items of a loaded model are written through their entities. */
 

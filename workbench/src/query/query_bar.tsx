@@ -21,7 +21,7 @@ import { textOf, TypedInput, wrongText } from "./typed_input";
 import {
   actionOf,
   FILTER_OPERATORS,
-  inWords,
+  queryInWords,
   keysOf,
   requestOf,
   SORT_OPERATORS,
@@ -105,12 +105,12 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
     const next = viewOf(view, draft, timesOf(model));
     setCode(null);
     send(next);
-    remember(hashOf(), inWords(next));
+    remember(hashOf(), queryInWords(next));
   };
   const keep = () => {
     const next = entity || fault ? view : viewOf(view, draft, timesOf(model));
     const isSent = JSON.stringify(requestOf(next, { limit: 1 })) === address;
-    setSavable({ words: inWords(next), address: isSent ? hashOf() : href(["t", view.table.name, "items"], toQuery(next)) });
+    setSavable({ words: queryInWords(next), address: isSent ? hashOf() : href(["t", view.table.name, "items"], toQuery(next)) });
   };
   const reset = (index: View["index"]) =>
     onShow({ ...view, index, partition: null, sort: null, start: null, descending: false, filters: [] });
@@ -196,7 +196,7 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
           onShow={(next, text, given) => {
             send(next, given);
             setCode(text);
-            remember(hashOf(), inWords(next));
+            remember(hashOf(), queryInWords(next));
           }}
         />
       ) : (

@@ -239,7 +239,7 @@ class Writer {
 }
 
 /** The request in words: `pk = REPO#a and sk begins_with ISSUE#`. */
-export function inWords(view: View): string {
+export function queryInWords(view: View): string {
   const keys = keysOf(view);
   const where = view.index ? `${view.table.name} · ${view.index.name}` : view.table.name;
   const conditions = (view.partition ?? []).map((value, place) => `${keys.partition[place]?.name} = ${plain(value)}`);

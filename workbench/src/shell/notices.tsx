@@ -46,7 +46,7 @@ function take(shown: Notice): void {
 }
 
 /** What was done, in a line. */
-export function inWords({ text, detail }: Notice): string {
+export function noticeInWords({ text, detail }: Notice): string {
   return detail ? `${text}: ${detail}` : text;
 }
 
@@ -56,7 +56,7 @@ export function UndoButton() {
   const shown = useStore(notice);
   if (!last || shown?.action?.title === "Undo") return null;
   return (
-    <button class="undo-last" aria-label={`Undo: ${inWords(last)}`} title={`Undo (u): ${inWords(last)}`} onClick={undoLast}>
+    <button class="undo-last" aria-label={`Undo: ${noticeInWords(last)}`} title={`Undo (u): ${noticeInWords(last)}`} onClick={undoLast}>
       ↶ <span>Undo</span>
     </button>
   );

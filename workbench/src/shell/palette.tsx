@@ -11,7 +11,7 @@ import { useStore } from "../store";
 import { toggleTheme } from "../theme";
 import { count } from "../values";
 import { Dialog } from "./dialog";
-import { inWords, notify, undoable, undoLast } from "./notices";
+import { noticeInWords, notify, undoable, undoLast } from "./notices";
 import { TABLE_VIEWS, topViews } from "./pages";
 
 interface Command {
@@ -74,7 +74,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
         if (loaded && found?.writable) listed.push({ title: `New ${entity.name}`, group: "Command", hint: name, run: () => go(["t", name, "items"], { new: entity.name }) });
       }
     for (const each of kept) listed.push({ title: each.name ?? each.words, group: "Saved query", hint: each.words, run: () => (location.hash = each.address) });
-    if (last) listed.push({ title: `Undo: ${inWords(last)}`, group: "Command", hint: "u", run: undoLast });
+    if (last) listed.push({ title: `Undo: ${noticeInWords(last)}`, group: "Command", hint: "u", run: undoLast });
     for (const view of topViews(found)) listed.push({ title: view.title, group: "View", run: () => go([view.name]) });
     listed.push({ title: "Light or dark colours", group: "Command", hint: "t", run: toggleTheme });
     listed.push({ title: "Read the list of tables again", group: "Command", run: () => void refreshTables() });

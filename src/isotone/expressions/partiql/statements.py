@@ -1,4 +1,4 @@
-"""Compiles PartiQL text to statements: `Select`, `Exists`, `InsertStatement`, `UpdateStatement`, `DeleteStatement`.
+"""Compiles PartiQL text to statements (`Select`, `Exists`, `InsertStatement` …); how the columns of SELECT are named.
 
 A statement does not know its table; `planning` finds the part of its condition that selects keys of a key schema.
 Statements are cached by text, with their compiled expressions.

@@ -1,4 +1,4 @@
-"""`Attr`, `field(…)`, `created()`, `updated()`, `expires()` …: what can be declared; `value_validation.py` enforces it.
+"""`Attr`, `field(…)`, `created()`, `updated()`, `expires()` …: what can be declared, and the options of each.
 
 On an instance `order.total` is the value. On the class `Order.total` is the `Attr` itself: its
 comparisons make conditions (`Order.total > 3`), its methods make changes (`Order.total.add(1)`), and keys

@@ -1,4 +1,4 @@
-"""Keys: `Key("CUSTOMER", id)`, `desc`, `in_order`, `raw`; which codec writes each value of a key; which needs a `max`.
+"""Keys: `Key("CUSTOMER", id)`, `desc`, `in_order`, `raw`; each value's codec, and the field that `OutOfRange` names.
 
 A key is declared from literals and fields: `Key("CUSTOMER", id).sort("ORDER", desc(number))`. When its entity is defined it is bound to the table as *slots*,
 one for each key attribute. A string slot joins its parts with `#`, each in a form that sorts like its

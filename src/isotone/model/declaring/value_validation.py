@@ -1,4 +1,4 @@
-"""`InvalidEntity`: checks a constructor's values against the declared types, and refuses unknown field names.
+"""`InvalidEntity`: checks a constructor's values against the declared types (no bounds), and unknown field names.
 
 Validators are built at first use, so that defining an entity is cheap and `import isotone` does not load pydantic.
 """

@@ -1,4 +1,4 @@
-"""`Order.primary`, `Order.by_status`: an entity's keys on the class, with `where`, `at` and `with_children`.
+"""`Order.primary`, `Order.by_status`: an entity's keys on the class, with `where(…)`, `at` and `with_children`.
 
 Order.by_status.where(Order.customer_id == "2b5a41c0", Order.status == "SHIPPED")    # a query
 Organization.primary.with_children(User.primary)                                     # a collection

@@ -1,4 +1,4 @@
-"""`where(…)`: turns conditions on fields into bounds of the key attributes (prefix, range), or raises `Unanswerable`.
+"""The bounds of the key attributes (prefix, range) that the conditions of `where` make, or `Unanswerable`.
 
 DynamoDB reads one range of one partition. So a key answers conditions that give `==` for every partition field, then
 `==` for the first sort fields, then at most one range, on the next field. Items that satisfy other conditions are

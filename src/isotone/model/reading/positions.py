@@ -1,4 +1,4 @@
-"""Positions in a read: after which key it continues, and the cursor that holds it.
+"""Where a read continues (`page`, `cursor=`): after which key, and the cursor that holds it.
 
 A cursor has the parts of a position that the read itself does not fix, and is bound to the read (`cursor_identity`). One
 that was made when the keys had their previous form (`was`) is still understood, if both forms have the same order.
