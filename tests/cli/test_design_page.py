@@ -148,8 +148,9 @@ def test_other_files_of_the_program_are_followed_too(site: Path) -> None:
 
 
 def test_what_a_module_prints_and_how_it_ends_is_no_answer(
-    site: Path, capfd: pytest.CaptureFixture[str]
+    site: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     Path("shop.py").write_text(MODULE + '\nprint("hello")\n')
     with live() as page:
         assert page.next() is None
