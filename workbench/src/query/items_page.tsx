@@ -50,14 +50,20 @@ export function ItemsPage({ table }: { table: TableInfo }) {
   }, [isSaving]);
   const [checked, setChecked] = useState<Map<string, Entry>>(new Map());
   const [version, setVersion] = useState(0);
-  const [stale, setStale] = useState(false); // whether the selected item was changed with others
+  const [stale, setStale] = useState(false); // whether the selected item is to be taken from what is read again
   const [totals, setTotals] = useState<Totals | null>(null);
   const [saving, setSaving] = useState(false);
   const shown = useRef<CollectionWindow | null>(null);
 
-  const show = (next: View, given?: string) => change({ ...cleared, ...toQuery(next), given, pattern: query["pattern"], beside: next.index ? "" : query["beside"] });
-  const again = () => setVersion((number) => number + 1);
+  const again = () => {
+    setStale(true);
+    setVersion((number) => number + 1);
+  };
   const address = JSON.stringify(toQuery(view));
+  const show = (next: View, given?: string) => {
+    if (JSON.stringify(toQuery(next)) === address) again(); // it is sent once more: what is stored may have changed
+    change({ ...cleared, ...toQuery(next), given, pattern: query["pattern"], beside: next.index ? "" : query["beside"] });
+  };
   const check = (entry: Entry, isChecked: boolean) =>
     setChecked((all) => {
       const next = new Map(all);
@@ -92,7 +98,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
       (failure: CallError) => cancel.signal.aborted || setWhole({ id: shownId, item: null, failure }),
     );
     return () => cancel.abort();
-  }, [shownId, projection, other?.name]);
+  }, [shownId, projection, other?.name, version]);
   useShortcuts(
     [
       { keys: ["r"], title: "Read again", run: again },
@@ -196,7 +202,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
             onTotals={(sum, window) => {
               shown.current = window;
               setTotals(sum);
-              const now = stale ? window.entries.find((each) => each.id === selected?.id) : undefined;
+              const now = stale && !other ? window.entries.find((each) => each.id === selected?.id) : undefined;
               if (now && !window.loading) {
                 setStale(false);
                 setSelected(now);

@@ -156,7 +156,7 @@ function Connection({ onHelp }: { onHelp: () => void }) {
           {found && !found.writable ? "Safe mode" : "Read-write"}
         </button>
         <span class="space" />
-        <button class="icon" aria-label="Read the list of tables again" title="Refresh" onClick={() => void refreshTables()}>
+        <button class="icon" aria-label="Read the list of tables again" title="Read the list of tables again" onClick={() => void refreshTables()}>
           <Glyph d="M13 8a5 5 0 1 1-1.5-3.5M13 2v3h-3" />
         </button>
         <button class="icon" aria-label={isDark() ? "Light colours" : "Dark colours"} title="Light or dark (t)" onClick={toggleTheme}>

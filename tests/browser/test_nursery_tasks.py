@@ -1,0 +1,145 @@
+"""What a person does in a nursery's table: reads again, filters a pattern, selects all, goes elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any, Final, Literal
+
+import pytest
+from tests.browser.chromium import needs_chromium
+
+import isotone
+from isotone import Attr, Entity, Global, Index, Key, Store, Table, field, version
+
+pytestmark = needs_chromium
+pytest.importorskip("playwright")
+
+from tests.browser.workbench_page import Workbench, windows  # noqa: E402
+
+nursery = Table(
+    "nursery", indexes={"GSI1": Global("GSI1PK", "GSI1SK"), "GSI2": Global("GSI2PK", "GSI2SK")}
+)
+MARCH = date(2026, 3, 1)
+ORDERS = 130
+FIRST: Final[dict[str, Any]] = {"customer": "a", "ordered_on": MARCH, "number": 10_000}
+
+
+class Order(Entity, table=nursery):
+    customer: Attr[str] = field()
+    number: Attr[int] = field(max=99_999)
+    ordered_on: Attr[date] = field()
+    status: Attr[Literal["NEW", "SHIPPED"]] = field(default="NEW")
+    total: Attr[Decimal] = field(max=99_999, scale=2)
+    carrier: Attr[str | None] = field(default=None)
+    revision: Attr[int] = version()
+
+    primary = Key("CUSTOMER", customer).sort("ORDER", ordered_on, number)
+    by_status = Index("GSI1", "STATUS", status).sort("DAY", ordered_on, number)
+    by_number = Index("GSI2", "ORDER", number).sort("ORDER")
+
+
+class Line(Entity, table=nursery):
+    customer: Attr[str] = field()
+    ordered_on: Attr[date] = field()
+    number: Attr[int] = field(max=99_999)
+    line: Attr[int] = field(max=99)
+    plant: Attr[str] = field()
+
+    primary = Key("CUSTOMER", customer).sort("ORDER", ordered_on, number, "LINE", line)
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with isotone.open() as database:
+        store = isotone.connect(database)
+        store.create_tables(nursery)
+        for place in range(ORDERS):
+            order = Order(
+                customer="ab"[place % 2],
+                number=10_000 + place,
+                ordered_on=MARCH + timedelta(days=place),
+                total=Decimal(place),
+                carrier="DHL" if place % 3 == 1 else None,
+            )
+            store.put(order)
+        store.put(Line(customer="a", ordered_on=MARCH, number=10_000, line=1, plant="fern"))
+        yield store
+        assert store.verify(nursery).is_clean
+
+
+@pytest.fixture
+def window(chrome: Any, store: Store) -> Iterator[Any]:
+    """Opens the items of the nursery in a window, and waits for them."""
+    with windows(chrome, store, [nursery], "#/t/nursery/items") as open_view:
+
+        def open_items(address: str = "#/t/nursery/items", **more: Any) -> Workbench:
+            bench = open_view(address, **more)
+            if address.endswith("/items"):
+                bench.wait_for_items()
+            return bench
+
+        yield open_items
+
+
+def press(bench: Workbench, name: str) -> None:
+    bench.page.get_by_role("button", name=name, exact=True).click()
+
+
+def find_by_status(bench: Workbench, status: str) -> None:
+    bench.page.get_by_label("Access pattern").select_option("Order.by_status")
+    bench.page.get_by_label("status", exact=True).select_option(status)
+    press(bench, "Run")
+    bench.until("location.hash.includes('given=')")
+    bench.settle()
+
+
+def until_first(bench: Workbench, text: str) -> None:
+    """Wait until the first item has a text."""
+    script = """(() => [...document.querySelectorAll(".row.item")]
+        .map((row) => [row.getBoundingClientRect().top, row.innerText])
+        .sort((one, other) => one[0] - other[0])[0]?.[1] ?? "")()"""
+    bench.until(f"{script}.includes({text!r})")
+
+
+# Reading again
+
+
+@pytest.mark.parametrize("pattern", ["", "Order.by_status"])
+def test_the_same_query_reads_again_what_is_stored(window, store, pattern):
+    bench = window()
+    if pattern:
+        find_by_status(bench, "NEW")
+    else:
+        bench.page.get_by_label("Partition key PK").fill("CUSTOMER#a")
+        press(bench, "Query")
+        bench.until("location.hash.includes('pk=')")
+    bench.settle()
+    until_first(bench, "10000")
+    store.update(Order, Order.total.set(Decimal(777)), **FIRST)
+    press(bench, "Run" if pattern else "Query")
+    until_first(bench, "777")
+
+
+def test_an_open_item_is_read_again_with_the_list(window, store):
+    bench = window()
+    page = bench.page
+    find_by_status(bench, "NEW")
+    page.locator(".row.item").first.click()
+    shown = page.locator(".inspector .attribute")
+    shown.get_by_text("2026-03-01", exact=True).first.wait_for()
+    store.update(Order, Order.total.set(Decimal(777)), **FIRST)
+    page.keyboard.press("r")
+    shown.get_by_text("777", exact=True).wait_for(timeout=5_000)
+    # A form that is open keeps what it was filled with.
+    press(bench, "Edit")
+    form = page.get_by_role("form", name="Edit Order")
+    form.get_by_label("total", exact=True).fill("5")
+    store.update(Order, Order.carrier.set("bpost"), **FIRST)
+    press(bench, "Run")
+    until_first(bench, "bpost")
+    assert form.get_by_label("total", exact=True).input_value() == "5"
+    press(bench, "Save")
+    page.get_by_text("Somebody else changed this item while you edited it.").wait_for()
+    assert store.get(Order, **FIRST).total == 777
