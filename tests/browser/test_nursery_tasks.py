@@ -143,3 +143,61 @@ def test_an_open_item_is_read_again_with_the_list(window, store):
     press(bench, "Save")
     page.get_by_text("Somebody else changed this item while you edited it.").wait_for()
     assert store.get(Order, **FIRST).total == 777
+
+
+# Access patterns
+
+
+def test_an_access_pattern_is_filtered_and_turned_and_stays_one(window):
+    bench = window()
+    page = bench.page
+    find_by_status(bench, "NEW")
+    press(bench, "+ Filter")
+    page.get_by_label("Attribute", exact=True).fill("carrier")
+    page.get_by_label("Value", exact=True).fill("DHL")
+    press(bench, "Run")
+    bench.until("document.querySelector('.status').innerText.includes('dropped by the filter')")
+    # What the filter has dropped is of the range.
+    assert page.locator(".row.item.outside").count() == 0
+    for row in page.locator(".row.item").all()[:5]:
+        assert "DHL" in row.inner_text()
+    page.reload()
+    bench.wait_for_items()
+    assert page.get_by_label("status", exact=True).input_value() == "NEW"
+    assert page.get_by_label("Value", exact=True).input_value() == "DHL"
+    press(bench, "↓ Ascending")
+    until_first(bench, "10127")  # the last of them
+    page.keyboard.press("d")
+    until_first(bench, "10001")
+    assert page.get_by_label("status", exact=True).input_value() == "NEW"
+    press(bench, "Remove the filter")
+    until_first(bench, "10000")
+    assert page.get_by_label("status", exact=True).input_value() == "NEW"
+
+
+def test_a_pattern_is_kept_in_the_words_of_its_form(window):
+    bench = window()
+    page = bench.page
+    find_by_status(bench, "NEW")
+    page.get_by_label("Operator for ordered_on").select_option("between")
+    page.get_by_label("ordered_on", exact=True).fill("2026-03-05")
+    page.get_by_label("ordered_on, to").fill("2026-03-07")
+    press(bench, "Run")
+    bench.until("document.querySelectorAll('.row.item.outside').length > 0")
+    words = "nursery · Order.by_status: status = NEW, ordered_on between 2026-03-05 and 2026-03-07"
+    press(bench, "Saved queries")
+    dialog = page.get_by_role("dialog")
+    assert dialog.get_by_text(words, exact=True).count() == 2  # to be saved, and as a recent one
+    press(bench, "Close")
+    press(bench, "GSI2")
+    press(bench, "Saved queries")
+    dialog.get_by_text(words, exact=True).click()
+    bench.until("document.querySelectorAll('.row.item:not(.outside)').length === 3")
+    assert page.get_by_label("ordered_on, to").input_value() == "2026-03-07"
+
+
+def test_what_stands_in_the_hidden_form_of_keys_does_not_stop_a_pattern(window):
+    bench = window()
+    bench.page.get_by_label("Sort key SK", exact=True).fill("ORDER")  # needs a partition
+    find_by_status(bench, "NEW")
+    until_first(bench, "10000")

@@ -115,7 +115,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
       {
         keys: ["d"],
         title: "Turn the direction",
-        run: () => view.partition && show({ ...view, descending: !view.descending, start: null }),
+        run: () => view.partition && show({ ...view, descending: !view.descending, start: null }, query["given"]),
       },
     ],
   );

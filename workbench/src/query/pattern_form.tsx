@@ -1,5 +1,6 @@
 /** Access patterns: a key of the model as a form, with its components in order; All of that day. */
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { call, type AttributeValue, type CallError, type Entity, type Parameter, type Pattern, type Request } from "../api";
@@ -22,6 +23,8 @@ interface Props {
   asked: { current: PatternAsked };
   /** What was asked last: an untouched form asks for the same. */
   sent: { view: View; code: string | null };
+  /** What stands in the form behind its button: the filters, and the direction. */
+  children: ComponentChildren;
 }
 
 export type PatternAsked = () => Promise<{ view: View; code: string | null } | null>;
@@ -38,7 +41,7 @@ interface Typed {
   seconds: Record<string, string>;
 }
 
-export function PatternForm({ view, entity, pattern, given, onShow, asked, sent }: Props) {
+export function PatternForm({ view, entity, pattern, given, onShow, asked, sent, children }: Props) {
   const [typed, setTyped] = useState<Typed>(() => typedOf(given));
   useLayoutEffect(() => setTyped(typedOf(given)), [given]); // before anybody can type
   const { texts, operators, seconds } = typed;
@@ -151,6 +154,7 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent 
       <button class="primary">Run</button>
       {words && <span class="quiet times-asked">{words}</span>}
       {alone && <button type="button" class="link" onClick={() => spanDay(alone)}>All of that day</button>}
+      {children}
       {missing && (
         <span class="wrong" role="alert">
           {missing}
@@ -159,6 +163,19 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent 
       {error && <Failure error={error} />}
     </form>
   );
+}
+
+/** The conditions that stand in the form: `ordered_on >= 2026-11-01`. */
+export function conditionsOf(pattern: Pattern, given: string): string[] {
+  const { texts, operators, seconds } = typedOf(given);
+  const conditions = pattern.group.map(({ name }) => `${name} = ${texts[name] ?? ""}`);
+  for (const { name } of pattern.order) {
+    if (!texts[name]) break;
+    const operator = operators[name] ?? "==";
+    conditions.push(`${name} ${operator === "==" ? "=" : operator} ${texts[name]}${operator === "between" ? ` and ${seconds[name] ?? ""}` : ""}`);
+    if (operator !== "==") break;
+  }
+  return conditions;
 }
 
 /** The address may be of anybody: only texts are taken from it. */
