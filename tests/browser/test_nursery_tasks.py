@@ -196,6 +196,17 @@ def test_a_pattern_is_kept_in_the_words_of_its_form(window):
     assert page.get_by_label("ordered_on, to").input_value() == "2026-03-07"
 
 
+def test_an_empty_range_leads_to_its_collection(window):
+    bench = window()
+    page = bench.page
+    find_by_status(bench, "NEW")
+    page.get_by_label("ordered_on", exact=True).fill("2020-01-01")
+    press(bench, "Run")
+    page.get_by_text("This range has no items").wait_for()
+    page.get_by_role("link", name="Show the collection").click()
+    until_first(bench, "10000")
+
+
 def test_what_stands_in_the_hidden_form_of_keys_does_not_stop_a_pattern(window):
     bench = window()
     bench.page.get_by_label("Sort key SK", exact=True).fill("ORDER")  # needs a partition

@@ -618,6 +618,16 @@ function Nothing({ view, scanned, folded }: { view: View; scanned: number; folde
         </p>
       </div>
     );
+  if (view.sort)
+    return (
+      <div class="empty">
+        <h2>This range has no items</h2>
+        <p>Others may be before or after it, in the same item collection.</p>
+        <a class="button" href={href(["t", view.table.name, "items"], toQuery({ ...view, sort: null }))}>
+          Show the collection
+        </a>
+      </div>
+    );
   if (view.partition)
     return (
       <div class="empty">
