@@ -207,6 +207,23 @@ def test_an_empty_range_leads_to_its_collection(window):
     until_first(bench, "10000")
 
 
+def test_advice_leads_to_the_form_of_a_pattern_with_the_number_that_was_asked_for(window):
+    bench = window()
+    page = bench.page
+    press(bench, "+ Filter")
+    page.get_by_label("Attribute", exact=True).fill("number")
+    page.get_by_label("Value", exact=True).fill("10007")
+    press(bench, "Explain")
+    advice = page.locator(".save-by")
+    advice.get_by_text("Order.by_number").wait_for()
+    assert ", which answers" in advice.inner_text()
+    advice.get_by_role("link", name="Order.by_number").click()
+    page.get_by_role("form", name="Order.by_number").wait_for()
+    assert page.get_by_label("number", exact=True).input_value() == "10007"
+    press(bench, "Run")
+    until_first(bench, "10007")
+
+
 def test_what_stands_in_the_hidden_form_of_keys_does_not_stop_a_pattern(window):
     bench = window()
     bench.page.get_by_label("Sort key SK", exact=True).fill("ORDER")  # needs a partition
