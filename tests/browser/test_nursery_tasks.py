@@ -103,6 +103,12 @@ def until_first(bench: Workbench, text: str) -> None:
     bench.until(f"{script}.includes({text!r})")
 
 
+def head_of(bench: Workbench, entity: str) -> list[str]:
+    """The names above the columns of an entity, from the left."""
+    head = bench.page.locator(".row.head").filter(has_text=entity).first
+    return [each.strip() for each in head.locator(".name").all_inner_texts()]
+
+
 # Reading again
 
 
@@ -229,3 +235,31 @@ def test_what_stands_in_the_hidden_form_of_keys_does_not_stop_a_pattern(window):
     bench.page.get_by_label("Sort key SK", exact=True).fill("ORDER")  # needs a partition
     find_by_status(bench, "NEW")
     until_first(bench, "10000")
+
+
+# Columns and differences
+
+
+def test_an_optional_field_has_its_declared_place_where_the_first_item_lacks_it(window):
+    bench = window()
+    find_by_status(bench, "NEW")
+    names = head_of(bench, "Order")
+    assert names[:7] == [
+        "customer", "number", "ordered_on", "status", "total", "carrier", "revision",
+    ]  # fmt: skip
+
+
+def test_what_differs_begins_with_fields_not_with_the_keys_that_follow_from_them(window, store):
+    bench = window("#/t/nursery/snapshots")
+    page = bench.page
+    page.get_by_placeholder("Name, e.g. before").fill("before")
+    press(bench, "Take a snapshot")
+    page.get_by_role("link", name="Compare with before").wait_for()
+    store.update(Order, Order.status.set("SHIPPED"), **FIRST)
+    page.get_by_role("link", name="Compare with before").click()
+    page.locator(".difference").wait_for()
+    page.locator(".inspector .before-after").first.wait_for()
+    found = page.locator(".difference .difference-attribute small").all_inner_texts()
+    assert found == ["status", "revision", "GSI1PK"]
+    names = page.locator(".inspector .attribute:not(.of-key) .attribute-name").all_inner_texts()
+    assert [each.split()[0] for each in names[:3]] == found
