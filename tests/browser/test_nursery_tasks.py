@@ -263,3 +263,21 @@ def test_what_differs_begins_with_fields_not_with_the_keys_that_follow_from_them
     assert found == ["status", "revision", "GSI1PK"]
     names = page.locator(".inspector .attribute:not(.of-key) .attribute-name").all_inner_texts()
     assert [each.split()[0] for each in names[:3]] == found
+
+
+# Selecting
+
+
+def test_all_that_is_selected_is_said_not_to_be_all_that_there_is(window):
+    bench = window()
+    find_by_status(bench, "NEW")
+    bench.page.get_by_label("Select all items that are loaded").check()
+    bar = bench.page.get_by_role("region", name="Selected items")
+    bar.get_by_text("60 items selected, all that are loaded so far").wait_for()
+    bench.page.locator(".scroller").first.focus()
+    bench.page.keyboard.press("End")  # of what is loaded, which reads on
+    bench.page.get_by_text(f"End · {ORDERS} items").wait_for()
+    assert "so far" not in bar.inner_text()  # there is more, which is not selected
+    bench.page.keyboard.press("a")
+    bar.get_by_text(f"{ORDERS} items selected", exact=True).wait_for()
+    assert "so far" not in bar.inner_text()

@@ -183,7 +183,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
       <QueryBar view={view} onShow={show} onNew={() => create(null)} onSave={() => setSaving(true)} writable={writable} />
       {saving && <SaveDialog table={table} rows={rowsOf(view, shown.current)} onClose={() => setSaving(false)} />}
       {checked.size > 0 && (
-        <BatchBar table={table} entries={[...checked.values()]} writable={writable} isPartial={((view.index ?? beside)?.projection ?? "ALL") !== "ALL"} onClear={() => setChecked(new Map())} onChanged={() => { setStale(true); again(); void refreshTable(table.name); }} />
+        <BatchBar table={table} entries={[...checked.values()]} writable={writable} isPartial={((view.index ?? beside)?.projection ?? "ALL") !== "ALL"} isMore={isPartOf(shown.current, checked)} onClear={() => setChecked(new Map())} onChanged={() => { again(); void refreshTable(table.name); }} />
       )}
       <div
         class="panes"
@@ -266,6 +266,12 @@ export function ItemsPage({ table }: { table: TableInfo }) {
       <Status totals={totals} view={view} />
     </div>
   );
+}
+
+/** Whether all items that are loaded are checked, and the view has more. */
+function isPartOf(window: CollectionWindow | null, checked: ReadonlyMap<string, Entry>): boolean {
+  if (!window || (window.atEnd && window.atStart)) return false;
+  return window.entries.every((each) => each.outside || checked.has(each.id));
 }
 
 /** What the view shows: without what is beside its range, and with the attributes in the order of its columns. */
