@@ -281,3 +281,23 @@ def test_all_that_is_selected_is_said_not_to_be_all_that_there_is(window):
     bench.page.keyboard.press("a")
     bar.get_by_text(f"{ORDERS} items selected", exact=True).wait_for()
     assert "so far" not in bar.inner_text()
+
+
+# Adding
+
+
+def test_a_number_that_an_index_finds_alone_is_not_counted_within_a_customer(window):
+    """The next number of one customer may be that of another one's order."""
+    bench = window()
+    page = bench.page
+    find_by_status(bench, "NEW")
+    page.locator(".row.item").first.click()
+    press(bench, "+ Order")
+    made = page.get_by_role("form", name="New Order")
+    assert made.get_by_label("customer", exact=True).input_value() == "a"
+    assert made.get_by_label("number", exact=True).input_value() == ""
+    press(bench, "Cancel")
+    page.locator(".row.item").first.click()
+    press(bench, "+ Line")
+    made = page.get_by_role("form", name="New Line")
+    assert made.get_by_label("line", exact=True).input_value() == "2"
