@@ -301,3 +301,31 @@ def test_a_number_that_an_index_finds_alone_is_not_counted_within_a_customer(win
     press(bench, "+ Line")
     made = page.get_by_role("form", name="New Line")
     assert made.get_by_label("line", exact=True).input_value() == "2"
+
+
+# Going elsewhere
+
+
+def test_the_drawer_of_a_phone_closes_when_somebody_goes_elsewhere(window):
+    bench = window(width=390, has_touch=True, is_mobile=True)
+    page = bench.page
+    for link in ("Snapshots", "Structures", "nursery", "GSI1", "GSI1"):
+        page.get_by_role("button", name="Tables").tap()
+        page.locator(".sidebar a").filter(has_text=link).first.tap()
+        bench.until("!document.querySelector('.frame').classList.contains('drawer-open')")
+    page.get_by_role("button", name="Tables").tap()
+    page.locator(".sidebar").get_by_role("button", name="Search").tap()
+    page.get_by_role("combobox").fill("snapshots of all")
+    bench.until("!document.querySelector('.frame').classList.contains('drawer-open')")
+
+
+def test_enter_in_the_filter_of_tables_opens_the_first_that_it_leaves(window):
+    bench = window()
+    page = bench.page
+    page.keyboard.press("7")  # snapshots
+    bench.until("location.hash.includes('/snapshots')")
+    page.keyboard.press("/")
+    page.keyboard.type("nur")
+    page.keyboard.press("Enter")
+    bench.until("location.hash === '#/t/nursery/items'")
+    assert page.get_by_label("Filter tables").input_value() == ""
