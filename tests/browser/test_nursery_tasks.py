@@ -12,6 +12,8 @@ from tests.browser.chromium import needs_chromium
 
 import isotone
 from isotone import Attr, Entity, Global, Index, Key, Store, Table, field, version
+from isotone.server import running_server
+from isotone.workbench import Workbench as Pages
 
 pytestmark = needs_chromium
 pytest.importorskip("playwright")
@@ -329,3 +331,15 @@ def test_enter_in_the_filter_of_tables_opens_the_first_that_it_leaves(window):
     page.keyboard.press("Enter")
     bench.until("location.hash === '#/t/nursery/items'")
     assert page.get_by_label("Filter tables").input_value() == ""
+
+
+def test_a_workbench_of_a_file_names_the_command_that_counts_requests(chrome, store):
+    pages = Pages(store.backend, target="shop.db", tables=[nursery], is_endpoint=False)
+    with isotone.open() as nothing, running_server(nothing, pages=pages) as url:
+        context = chrome.new_context()
+        bench = Workbench(context.new_page(), url)
+        bench.open("#/queries")
+        bench.page.get_by_text("Requests to shop.db are not counted here").wait_for()
+        bench.page.get_by_text("isotone serve shop.db").wait_for()
+        bench.check()
+        context.close()
