@@ -343,3 +343,32 @@ def test_a_workbench_of_a_file_names_the_command_that_counts_requests(chrome, st
         bench.page.get_by_text("isotone serve shop.db").wait_for()
         bench.check()
         context.close()
+
+
+# On a phone
+
+
+def test_a_notice_leaves_the_buttons_of_what_is_selected_free(window):
+    bench = window(width=390, has_touch=True, is_mobile=True)
+    page = bench.page
+    page.get_by_label("Select all items that are loaded").tap()
+    press(bench, "Edit fields")
+    page.get_by_label("Set a field").select_option("carrier")
+    page.get_by_label("carrier", exact=True).fill("bpost")
+    press(bench, "Preview")
+    page.get_by_role("button", name="Change ").tap()
+    page.locator(".notice").get_by_text("Changed").wait_for()
+    page.get_by_label("Select all items that are loaded").tap()
+    bar = page.get_by_role("region", name="Selected items").bounding_box()
+    notice = page.locator(".notice").bounding_box()
+    assert notice["y"] + notice["height"] <= bar["y"]
+
+
+def test_the_name_of_a_table_is_whole_beside_its_tabs(window):
+    bench = window(width=390, has_touch=True, is_mobile=True)
+    script = """(title) => {
+        const text = document.createRange();
+        text.selectNodeContents(title);
+        return text.getBoundingClientRect().width <= title.getBoundingClientRect().width;
+    }"""
+    assert bench.page.locator(".top .title").evaluate(script)
