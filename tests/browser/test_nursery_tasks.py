@@ -267,6 +267,16 @@ def test_what_differs_begins_with_fields_not_with_the_keys_that_follow_from_them
     assert [each.split()[0] for each in names[:3]] == found
 
 
+def test_the_page_of_all_snapshots_says_that_its_links_compare(window):
+    bench = window("#/snapshots")
+    page = bench.page
+    page.get_by_placeholder("Name, e.g. before").fill("before")
+    press(bench, "Take a snapshot")
+    page.get_by_text("Compare", exact=True).wait_for()
+    page.get_by_role("link", name="nursery").last.click()
+    page.get_by_text("Nothing differs").wait_for()
+
+
 # Selecting
 
 
@@ -362,6 +372,21 @@ def test_a_notice_leaves_the_buttons_of_what_is_selected_free(window):
     bar = page.get_by_role("region", name="Selected items").bounding_box()
     notice = page.locator(".notice").bounding_box()
     assert notice["y"] + notice["height"] <= bar["y"]
+
+
+def test_the_bar_of_what_is_selected_cuts_no_line_of_the_status(window):
+    bench = window(
+        "#/t/nursery/items?index=GSI1&pk=%5B%22S%3ASTATUS%23NEW%22%5D"
+        "&filter=%5B%5B%22carrier%22%2C%22%3D%22%2C%22%7B%5C%22S%5C%22%3A%5C%22DHL%5C%22%7D%22%5D%5D",
+        width=390,
+        has_touch=True,
+        is_mobile=True,
+    )
+    bench.wait_for_items()
+    bench.page.get_by_label("Select all items that are loaded").tap()
+    bar = bench.page.get_by_role("region", name="Selected items").bounding_box()
+    status = bench.page.locator(".status").bounding_box()
+    assert bar["y"] + bar["height"] <= status["y"] + 1  # the line between them
 
 
 def test_the_name_of_a_table_is_whole_beside_its_tabs(window):
