@@ -277,6 +277,23 @@ def test_the_page_of_all_snapshots_says_that_its_links_compare(window):
     page.get_by_text("Nothing differs").wait_for()
 
 
+def test_what_changed_stands_close_to_its_arrow(window, store):
+    bench = window("#/t/nursery/snapshots")
+    page = bench.page
+    press(bench, "Take a snapshot")
+    page.get_by_role("link", name="Compare with").wait_for()
+    store.update(Order, Order.total.set(Decimal(7)), **FIRST)
+    page.get_by_role("link", name="Compare with").click()
+    page.locator(".difference del").first.wait_for()
+    before = page.locator(".difference del").first  # 0, which is narrow
+    text = before.evaluate("""(each) => {
+        const text = document.createRange();
+        text.selectNodeContents(each);
+        return text.getBoundingClientRect().width;
+    }""")
+    assert before.bounding_box()["width"] <= text + 1
+
+
 # Selecting
 
 
@@ -296,6 +313,35 @@ def test_all_that_is_selected_is_said_not_to_be_all_that_there_is(window):
 
 
 # Adding
+
+
+def test_a_number_with_more_decimal_places_than_declared_is_not_saved(window, store):
+    """The input of an entity in a program is checked in the same way."""
+    bench = window()
+    page = bench.page
+    find_by_status(bench, "NEW")
+    page.locator(".row.item").first.click()
+    press(bench, "Edit")
+    editing = page.get_by_role("form", name="Edit Order")
+    editing.get_by_text("at most 99999; 2 decimal places").wait_for()
+    total = editing.get_by_label("total", exact=True)
+    total.fill("159.999")
+    editing.get_by_text("more than 2 decimal places").wait_for()
+    assert page.get_by_role("button", name="Save", exact=True).is_disabled()
+    total.fill("159.900")  # zeros at the end are no places
+    press(bench, "Save")
+    page.locator(".notice").get_by_text("Saved", exact=True).wait_for()
+    assert store.get(Order, **FIRST).total == Decimal("159.9")
+    with pytest.raises(ValueError, match="decimal places"):
+        Order.model_validate({**FIRST, "total": "159.999"})
+    # What a program has stored keeps nobody from changing another field.
+    store.update(Order, Order.total.set(Decimal("0.125")), **FIRST)
+    page.keyboard.press("r")
+    page.locator(".inspector .attribute").get_by_text("0.125", exact=True).wait_for()
+    press(bench, "Edit")
+    editing.get_by_label("status", exact=True).select_option("SHIPPED")
+    press(bench, "Save")
+    page.locator(".notice").get_by_text("status NEW → SHIPPED").wait_for()
 
 
 def test_a_number_that_an_index_finds_alone_is_not_counted_within_a_customer(window):
