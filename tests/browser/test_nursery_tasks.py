@@ -169,6 +169,9 @@ def test_an_access_pattern_is_filtered_and_turned_and_stays_one(window):
     assert page.locator(".row.item.outside").count() == 0
     for row in page.locator(".row.item").all()[:5]:
         assert "DHL" in row.inner_text()
+    press(bench, "Copy as")
+    page.locator("pre.code", has_text='Order.carrier == "DHL"').wait_for()  # of the model
+    press(bench, "Close")
     page.reload()
     bench.wait_for_items()
     assert page.get_by_label("status", exact=True).input_value() == "NEW"

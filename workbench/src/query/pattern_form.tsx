@@ -7,7 +7,7 @@ import { call, type AttributeValue, type CallError, type Entity, type Parameter,
 import { hue } from "../collection/hues";
 import { Failure } from "../shell/failure";
 import { HAS_ZONE, IS_DAY, isDay, isEndOfDay, timesInWords } from "./times_asked";
-import { valuesOf, type SortOperator, type View } from "./view";
+import { valuesOf, type Filter, type SortOperator, type View } from "./view";
 
 const OPERATORS = ["==", "<", "<=", ">", ">=", "between", "begins_with"];
 
@@ -16,7 +16,7 @@ interface Props {
   entity: Entity;
   pattern: Pattern;
   /** `given` is what stands in the form, for the address. */
-  onShow: (view: View, code: string, given: string) => void;
+  onShow: (view: View, code: string | null, given: string) => void;
   /** What the address has of the form. */
   given: string | undefined;
   /** Set to a function that returns what the form asks for now. */
@@ -25,13 +25,15 @@ interface Props {
   sent: { view: View; code: string | null };
   /** What stands in the form behind its button: the filters, and the direction. */
   children: ComponentChildren;
+  filters: Filter[];
 }
 
 export type PatternAsked = () => Promise<{ view: View; code: string | null } | null>;
 
 interface Answer {
   request: Request;
-  code: string;
+  /** null if the model cannot say the filters. */
+  code: string | null;
 }
 
 /** What is typed into the form: a text and an operator for each component, and the end of a span. */
@@ -41,7 +43,7 @@ interface Typed {
   seconds: Record<string, string>;
 }
 
-export function PatternForm({ view, entity, pattern, given, onShow, asked, sent, children }: Props) {
+export function PatternForm({ view, entity, pattern, given, onShow, asked, sent, children, filters }: Props) {
   const [typed, setTyped] = useState<Typed>(() => typedOf(given));
   useLayoutEffect(() => setTyped(typedOf(given)), [given]); // before anybody can type
   const { texts, operators, seconds } = typed;
@@ -54,7 +56,7 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent,
   }, [entity.name, pattern.name]);
   const set = (name: string, text: string) => setTyped({ ...typed, texts: { ...texts, [name]: text } });
 
-  const ask = async (): Promise<{ view: View; code: string } | null> => {
+  const ask = async (): Promise<{ view: View; code: string | null } | null> => {
     setError(null);
     const unset = pattern.group.filter((each) => !texts[each.name]).map((each) => each.name);
     const open = pattern.order.find((each) => texts[each.name] && operators[each.name] === "between" && !seconds[each.name]);
@@ -77,8 +79,8 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent,
     }
     try {
       const given = { table: view.table.name, entity: entity.name, pattern: pattern.name, equal, ...range };
-      const answer = await call<Answer>("pattern", { ...given, descending: view.descending, origin: location.origin });
-      return { view: viewOf(view, pattern, answer.request), code: answer.code };
+      const answer = await call<Answer>("pattern", { ...given, filters, descending: view.descending, origin: location.origin });
+      return { view: { ...viewOf(view, pattern, answer.request), filters }, code: answer.code };
     } catch (failure) {
       setError(failure as CallError);
       return null;
@@ -88,7 +90,7 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent,
     const found = await ask();
     if (found) onShow(found.view, found.code, JSON.stringify(typed));
   };
-  asked.current = async () => (Object.values(texts).some(Boolean) ? ask() : sent);
+  asked.current = async () => (Object.values(texts).some(Boolean) ? ask() : { view: { ...sent.view, filters }, code: filters.length ? null : sent.code });
 
   const words = pattern.order.map((each) => timesInWords(each, operators[each.name] ?? "==", [texts[each.name] ?? "", seconds[each.name] ?? ""])).find(Boolean);
   // A moment that is typed as a day finds next to nothing: the whole day is a range.

@@ -100,11 +100,6 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
   const keys = keysOf(view);
   const sortKey = keys.sort[0];
   const fault = pattern ? faultIn(draft.filters) : faultOf(view, draft);
-  /** What an access pattern asks for, with the filters of the form. The model's code has none. */
-  const filtered = ({ view: found, code }: { view: View; code: string | null }) => {
-    const filters = filtersOf(draft, timesOf(model));
-    return { view: { ...found, filters }, code: filters.length ? null : code };
-  };
   const run = () => {
     setTried(true);
     if (fault) return;
@@ -126,7 +121,7 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
     if (entity && pattern) {
       if (fault) return setTried(true);
       const found = await patternAsked.current();
-      if (found) setAsked({ what, ...filtered(found) });
+      if (found) setAsked({ what, ...found });
     } else if (fault) {
       setTried(true);
     } else {
@@ -249,12 +244,12 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
           asked={patternAsked}
           sent={{ view, code }}
           given={query["given"]}
-          onShow={(found, text, given) => {
+          filters={filtersOf(draft, timesOf(model))}
+          onShow={(next, text, given) => {
             setTried(true);
             if (fault) return;
-            const { view: next, code } = filtered({ view: found, code: text });
             send(next, given);
-            setCode(code);
+            setCode(text);
             remember(hashOf(), words(next, given), inWords(next));
           }}
         >
