@@ -407,17 +407,18 @@ def test_a_workbench_of_a_file_names_the_command_that_counts_requests(chrome, st
 # On a phone
 
 
-def test_a_notice_leaves_the_buttons_of_what_is_selected_free(window):
-    bench = window(width=390, has_touch=True, is_mobile=True)
+@pytest.mark.parametrize("more", [{}, {"width": 390, "has_touch": True, "is_mobile": True}])
+def test_a_notice_leaves_the_buttons_of_what_is_selected_free(window, more):
+    bench = window(**more)
     page = bench.page
-    page.get_by_label("Select all items that are loaded").tap()
+    page.get_by_label("Select all items that are loaded").check()
     press(bench, "Edit fields")
     page.get_by_label("Set a field").select_option("carrier")
     page.get_by_label("carrier", exact=True).fill("bpost")
     press(bench, "Preview")
-    page.get_by_role("button", name="Change ").tap()
+    page.get_by_role("button", name="Change ").click()
     page.locator(".notice").get_by_text("Changed").wait_for()
-    page.get_by_label("Select all items that are loaded").tap()
+    page.get_by_label("Select all items that are loaded").check()
     bar = page.get_by_role("region", name="Selected items").bounding_box()
     notice = page.locator(".notice").bounding_box()
     assert notice["y"] + notice["height"] <= bar["y"]
