@@ -461,9 +461,9 @@ def test_tables_and_members_may_have_the_names_that_objects_have(bench, database
     sides = page.locator(".inspector .side")
     sides.first.wait_for()
     assert [each.split() for each in sides.all_inner_texts()] == [
-        ["before", "absent"], ["after", "Lotus"],
         ["before", "text"], ["after", "absent"],
         ["before", "absent"], ["after", "value"],
+        ["before", "absent"], ["after", "Lotus"],
     ]  # fmt: skip
     assert page.get_by_role("button", name="Undo").count() == 0
     bench.open("#/t/constructor/model")

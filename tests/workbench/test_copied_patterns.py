@@ -9,9 +9,10 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from datetime import date, datetime, time
+from decimal import Decimal
 from enum import Enum
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from tests.examples.printed import FOLDER, NAMES, run
@@ -118,6 +119,90 @@ def test_every_pattern_of_the_examples_runs_as_it_is_pasted(
                     for each in snippets["snippets"]:
                         if each["language"] == "python":
                             assert len(pasted(each["text"])) == found, each["text"]
+
+
+parcels = isotone.Table("parcels")
+Stage = Literal["SENT", "LOST"]
+
+
+class Parcel(isotone.Entity, table=parcels):
+    depot: isotone.Attr[str] = isotone.field()
+    number: isotone.Attr[int] = isotone.field(max=99)
+    stage: isotone.Attr[Stage] = isotone.field(default="SENT", name="st")
+    weight: isotone.Attr[Decimal] = isotone.field()
+    sent_on: isotone.Attr[date] = isotone.field()
+    note: isotone.Attr[str | None] = isotone.field(default=None)
+    labels: isotone.Attr[list[str]] = isotone.field(default_factory=list)
+
+    primary = isotone.Key("DEPOT", depot).sort("PARCEL", number)
+
+
+FILTERS = [
+    ("st", "=", [{"S": "LOST"}], 'Parcel.stage == "LOST"'),
+    ("weight", "<>", [{"N": "3"}], 'Parcel.weight != Decimal("3")'),
+    ("weight", "between", [{"N": "2"}, {"N": "4"}], "between"),
+    ("sent_on", ">=", [{"S": "2026-03-05"}], "Parcel.sent_on >= date(2026, 3, 5)"),
+    ("note", "begins_with", [{"S": "fra"}], 'Parcel.note.begins_with("fra")'),
+    ("note", "contains", [{"S": "gile"}], 'Parcel.note.contains("gile")'),
+    ("note", "exists", [], "Parcel.note.exists()"),
+    ("note", "missing", [], "Parcel.note.missing()"),
+]
+UNSAID = [
+    ("sent_on", "begins_with", [{"S": "2026-03"}]),  # no date
+    ("weight", "=", [{"S": "3"}]),  # not of the field's type
+    ("st", "=", [{"S": "GONE"}]),  # not of its values
+    ("labels", "contains", [{"S": "red"}]),
+    ("labels.0", "=", [{"S": "red"}]),
+    ("other", "exists", []),
+]
+
+
+@pytest.fixture
+def filtered() -> Iterator[Callable[..., dict[str, Any]]]:
+    """Asks for the parcels of a depot, with a filter."""
+    with isotone.open(":memory:") as database, running_server(database) as url:
+        store = isotone.connect(database)
+        store.create_tables(parcels)
+        for number in range(1, 10):
+            parcel = Parcel(
+                depot="ghent", number=number, weight=Decimal(number), sent_on=date(2026, 3, number)
+            )
+            store.put(parcel.replace(note="fragile", stage="LOST") if number % 3 == 0 else parcel)
+        pages = Workbench(database, target=url, tables=[parcels], is_endpoint=False)
+        with running_server(database, pages=pages) as own:
+            form = {"table": "parcels", "entity": "Parcel", "pattern": "primary"}
+
+            def ask(attribute: str, operator: str, values: list[Any]) -> dict[str, Any]:
+                found = {"attribute": attribute, "operator": operator, "values": values}
+                given = {**form, "equal": {"depot": "ghent"}, "filters": [found]}
+                return Browserless(own).call("pattern", given)
+
+            yield ask
+
+
+@pytest.mark.parametrize(("attribute", "operator", "values", "written"), FILTERS)
+def test_a_filter_is_a_part_of_the_program(
+    filtered: Callable[..., dict[str, Any]],
+    attribute: str,
+    operator: str,
+    values: list[Any],
+    written: str,
+) -> None:
+    code = filtered(attribute, operator, values)["code"]
+    assert ".filter(" in code
+    assert written in code
+    lines = pasted(code)
+    expected = {"=": 3, "<>": 8, "between": 3, ">=": 5, "missing": 6}.get(operator, 3)
+    assert len(lines) == expected
+
+
+@pytest.mark.parametrize(("attribute", "operator", "values"), UNSAID)
+def test_a_filter_that_the_model_cannot_say_has_no_program(
+    filtered: Callable[..., dict[str, Any]], attribute: str, operator: str, values: list[Any]
+) -> None:
+    answer = filtered(attribute, operator, values)
+    assert answer["code"] is None
+    assert "FilterExpression" not in answer["request"]
 
 
 PAGES = 3  # of 1 MB each, which is what one answer may have read

@@ -132,6 +132,8 @@ export interface Input {
   above?: string;
   max?: string;
   below?: string;
+  /** The decimal places that a number may have. */
+  scale?: number;
   shortest?: number;
   longest?: number;
   pattern?: string;

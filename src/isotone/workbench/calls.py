@@ -260,6 +260,7 @@ class WorkbenchCalls:
             operator=given.get("operator") or "",
             values=given.get("values") or (),
             descending=given.get("descending") is True,
+            filters=given.get("filters") or (),
         )
         inferred = None if self._recognition.is_loaded(name) else self._recognition.inferred(name)
         source = None if inferred is None else inferred.source

@@ -351,6 +351,7 @@ class PatternCode:
         self._entity = entity.__name__
         self._imports: dict[str, set[str]] = {}
         self._conditions: list[str] = []
+        self._filters: list[str] = []
         self._import(entity)
         module = sys.modules.get(entity.__module__)
         self.is_importable: bool = (
@@ -359,22 +360,30 @@ class PatternCode:
         """Whether a program can import the entity: not those that a structure binds to its table."""
 
     def compare(self, field: str, operator: str, values: Sequence[Any]) -> None:
-        """Add a condition on a field."""
+        """Add a condition on a field of the key."""
+        self._conditions.append(self._condition(field, operator, values))
+
+    def filter(self, field: str, operator: str, values: Sequence[Any]) -> None:
+        """Add a condition that the database tests after it has read."""
+        self._filters.append(self._condition(field, operator, values))
+
+    def _condition(self, field: str, operator: str, values: Sequence[Any]) -> str:
         name = f"{self._entity}.{field}"
         shown = ", ".join(map(self._literal, values))
-        call = operator in ("between", "begins_with")
-        self._conditions.append(
-            f"{name}.{operator}({shown})" if call else f"{name} {operator} {shown}"
-        )
+        return f"{name}.{operator}({shown})" if operator.islower() else f"{name} {operator} {shown}"
 
     def program(self, pattern: str, target: str, region: str, *, descending: bool) -> str:
         """The program that prints what the pattern finds."""
         start, end = f"{self._entity}.{pattern}.where(", ").descending()" if descending else ")"
-        query = f"{start}{', '.join(self._conditions)}{end}"
+        groups = [self._conditions, *([self._filters] if self._filters else [])]
+        query = f"{start}{').filter('.join(map(', '.join, groups))}{end}"
         lines = [f"with {connect_call(target, region)} as store:"]
         if len(query) > _WIDEST:
-            each = [f"        {condition}," for condition in self._conditions]
-            lines += [f"    query = {start}", *each, f"    {end}"]
+            lines.append(f"    query = {start}")
+            for place, group in enumerate(groups):
+                lines += ["    ).filter("] * (place > 0)
+                lines += [f"        {each}," for each in group]
+            lines.append(f"    {end}")
             query = "query"
         lines += [f"    for item in store.iterate({query}):", "        print(item)"]
         return "\n".join([self._head(), *lines, ""])

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from isotone.errors import UsageError
+from isotone.errors import IsotoneError, UsageError
 from isotone.model import EntitySchema, Table
 from isotone.workbench import entity_forms, raw_edits
 from isotone.workbench.code import PatternCode, isotone_program
@@ -18,6 +18,7 @@ from isotone.workbench.entity_forms import form_of
 
 _COMPARISONS: Final = {
     "==": operator.eq,
+    "!=": operator.ne,
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
@@ -89,6 +90,8 @@ class PatternRequest(NamedTuple):
     operator: str = ""
     values: Sequence[str] = ()
     descending: bool = False
+    filters: Sequence[Mapping[str, Any]] = ()
+    """Those of the page: `{"attribute", "operator", "values"}`, with the values as they are stored."""
 
 
 def answer(
@@ -116,11 +119,38 @@ def answer(
     if asked.descending:
         query = query.descending()
     request = query.request()
+    if not all(_add_filter(schema, code, each) for each in asked.filters):
+        return {"request": request, "code": None}
     if code.is_importable:
         program = code.program(asked.pattern, target, region, descending=asked.descending)
     else:
         program = isotone_program("Query", request, target, region)
     return {"request": request, "code": program}
+
+
+_OPERATORS: Final = {"=": "==", "<>": "!="}
+"""How Python writes the operators of a filter; all others are written alike."""
+_MISFITS: Final = (IsotoneError, ValueError, LookupError, ArithmeticError)
+"""What a field raises of a value that it could not have stored."""
+
+
+def _add_filter(schema: EntitySchema, code: PatternCode, asked: Mapping[str, Any]) -> bool:
+    """Add a filter to a program; whether the model can say it: of a field as a whole, with values of its type."""
+    fields = [each for each in schema.fields.values() if each.attribute == asked["attribute"]]
+    values = asked["values"]
+    if not fields or fields[0].options.codec is not None:
+        return False
+    (field,) = fields
+    if any(field.wire.code not in value for value in values):
+        return False
+    name = _OPERATORS.get(asked["operator"], asked["operator"])
+    try:
+        decoded = [field.wire.decode(value) for value in values]
+        _compared(field, name, decoded)
+    except _MISFITS:  # such as the beginning of a date
+        return False
+    code.filter(field.name, name, decoded)
+    return True
 
 
 def _field(schema: EntitySchema, name: str) -> Any:
@@ -195,6 +225,8 @@ def _compared(field: Any, operator: str, values: Sequence[Any]) -> Any:
         return _COMPARISONS[operator](field, values[0])
     if operator == "between" and len(values) == 2:
         return field.between(*values)
-    if operator == "begins_with" and len(values) == 1:
-        return field.begins_with(*values)
+    if operator in ("begins_with", "contains") and len(values) == 1:
+        return getattr(field, operator)(*values)
+    if operator in ("exists", "missing") and not values:
+        return getattr(field, operator)()
     raise UsageError(f"{operator!r} with {len(values)} values is not a range of a key")

@@ -315,14 +315,13 @@ class Snapshots:
 
         def read(result: SnapshotComparison) -> Answer:
             (row,) = result.rows([number])
-            changed = list(KeyDifference(row.key, row.before, row.after).attributes)
             return {
                 "number": row.number,
                 "kind": row.kind,
                 "key": row.key,
                 "before": row.before,
                 "after": row.after,
-                "changed": changed,
+                "changed": list(_differing(row)),
             }
 
         return await in_thread(_reading, compared, read)
@@ -622,7 +621,7 @@ def _status_of_put_back(job: _PutBack) -> Answer:
 
 def _summary(row: DifferenceRow) -> Answer:
     """A row in one line: the differences of a changed item, the first attributes of any other."""
-    attributes = KeyDifference(row.key, row.before, row.after).attributes
+    attributes = _differing(row)
     shown = [name for name in attributes if name not in row.key]
     shown.sort(key=lambda name: name.startswith("_"))  # tags are the least useful
     return {
@@ -632,6 +631,15 @@ def _summary(row: DifferenceRow) -> Answer:
         "attributes": [[name, *map(_short, attributes[name])] for name in shown[:_SUMMARY]],
         "more": max(0, len(shown) - _SUMMARY),
     }
+
+
+def _differing(
+    row: DifferenceRow,
+) -> dict[str, tuple[AttributeValue | None, AttributeValue | None]]:
+    """The attributes that differ, in the order of the item: fields stand before the keys that follow from them."""
+    attributes = KeyDifference(row.key, row.before, row.after).attributes
+    stored = {**(row.after or {}), **(row.before or {})}
+    return {name: attributes[name] for name in stored if name in attributes}
 
 
 def _short(value: AttributeValue | None) -> list[str] | None:

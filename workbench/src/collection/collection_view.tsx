@@ -6,6 +6,7 @@ import type { IndexInfo } from "../api";
 import { useShortcuts } from "../shortcuts";
 import { keysOf, toQuery, type View } from "../query/view";
 import { href } from "../router";
+import { models } from "../session";
 import { remembered, useStore } from "../store";
 import { count, own, plural, shortMoment, shortText, typed } from "../values";
 import { Failure } from "../shell/failure";
@@ -70,6 +71,7 @@ export function CollectionView(props: Props) {
   const [sorting, setSorting] = useState<Sorting | null>(null);
   const [arranging, setArranging] = useState(false);
   const arranged = useStore(arrangements);
+  const known = useStore(models);
   const folds = !useStore(showsOwn) && view.partition === null;
   const [shown, setShown] = useState({ top: 0, height: 900, width: 1200 });
   const address = JSON.stringify(toQuery(view)) + view.table.name;
@@ -81,7 +83,7 @@ export function CollectionView(props: Props) {
     return made;
   }, [address, version, folds]);
 
-  useMemo(() => data.columns.arrange(), [data, arranged]);
+  useMemo(() => data.columns.arrange(), [data, arranged, known]);
   useEffect(() => setSorting(null), [address]);
 
   // Where one was, when the same view is read again: the place in the list is kept, also if its item is gone.
@@ -616,6 +618,16 @@ function Nothing({ view, scanned, folded }: { view: View; scanned: number; folde
           {plural(scanned, "item")} were read, and paid for, before the filter dropped them. A key that contains the
           attribute would read only what matches.
         </p>
+      </div>
+    );
+  if (view.sort)
+    return (
+      <div class="empty">
+        <h2>This range has no items</h2>
+        <p>Others may be before or after it, in the same item collection.</p>
+        <a class="button" href={href(["t", view.table.name, "items"], toQuery({ ...view, sort: null }))}>
+          Show the collection
+        </a>
       </div>
     );
   if (view.partition)

@@ -2,7 +2,8 @@
  *
  * Heights are known before anything is drawn. */
 
-import { shortMoment, shortText } from "../values";
+import { models } from "../session";
+import { own, shortMoment, shortText } from "../values";
 import { arrangementOf, KEYS } from "./column_settings";
 import type { Entry } from "./window";
 
@@ -97,10 +98,11 @@ export interface Column {
 
 const FEW = 60; // items of an entity from which its columns keep their widths: a filter may leave less on its first pages
 
-/** The columns of each entity. A column keeps its place and width once it is there, so nothing jumps, unless the user
- * arranges them. */
+/** The columns of each entity: those of its first page in the order of its fields, what later pages add behind them. A column
+ * keeps its place and width once it is there, so nothing jumps, unless the user arranges them. */
 export class Columns {
   private seen = new Map<string | null, number>();
+  private first = new Map<string | null, number>(); // the number of columns of the first page
   private learned = new Map<string | null, Map<string, number>>(); // the widths that the values need
   private arranged = new Map<string | null, Column[]>();
   itemHeight = ITEM;
@@ -126,7 +128,7 @@ export class Columns {
 
   /** All columns of an entity, also hidden ones, in the user's order. */
   names(entity: string | null): string[] {
-    const names = [...(this.learned.get(entity)?.keys() ?? [])];
+    const names = this.asDeclared(entity);
     const { order } = arrangementOf(this.table, entity);
     const moved = order.filter((each) => names.includes(each));
     // What was never moved stays beside what stood before it.
@@ -137,6 +139,16 @@ export class Columns {
       placed.splice(before === undefined ? 0 : placed.indexOf(before) + 1, 0, name);
     });
     return placed;
+  }
+
+  /** An optional field that the first item lacks would else stand behind the keys of the indexes. */
+  private asDeclared(entity: string | null): string[] {
+    const names = [...(this.learned.get(entity)?.keys() ?? [])];
+    const fields = own(models.value, this.table)?.model?.entities.find((each) => each.name === entity)?.fields ?? [];
+    const places = new Map(fields.map((each, place) => [each.attribute, place]));
+    const placeOf = (name: string) => places.get(name) ?? fields.length;
+    const first = this.first.get(entity);
+    return [...names.slice(0, first).sort((one, other) => placeOf(one) - placeOf(other)), ...names.slice(first)];
   }
 
   /** The columns that are shown. */
@@ -215,7 +227,10 @@ export class Columns {
       }
     }
     for (const { entity } of entries) this.seen.set(entity, (this.seen.get(entity) ?? 0) + 1);
-    for (const [entity, widths] of added) for (const [name, length] of widths) this.add(entity, name, length);
+    for (const [entity, widths] of added) {
+      for (const [name, length] of widths) this.add(entity, name, length);
+      if (!this.first.has(entity)) this.first.set(entity, this.learned.get(entity)?.size ?? 0);
+    }
   }
 
   private add(entity: string | null, name: string, characters: number): void {

@@ -132,7 +132,8 @@ export class CollectionWindow {
           break;
         }
       }
-      if (this.view.sort && this.around) await this.lookAround();
+      // Beside what a filter leaves is what it has dropped, which is of the range.
+      if (this.view.sort && this.around && !this.view.filters.length) await this.lookAround();
     } catch (error) {
       this.fail(error);
     } finally {

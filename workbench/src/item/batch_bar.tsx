@@ -23,11 +23,13 @@ interface Props {
   writable: boolean;
   /** Whether an index shows only part of each item. */
   isPartial: boolean;
+  /** Whether all that is loaded is selected, and there is more. */
+  isMore: boolean;
   onClear: () => void;
   onChanged: () => void;
 }
 
-export function BatchBar({ table, entries, writable, isPartial, onClear, onChanged }: Props) {
+export function BatchBar({ table, entries, writable, isPartial, isMore, onClear, onChanged }: Props) {
   const [mode, setMode] = useState<"edit" | "set" | "delete" | null>(null);
   const [name, setName] = useState("");
   const [value, setValue] = useState<AttributeValue>({ S: "" });
@@ -93,7 +95,7 @@ export function BatchBar({ table, entries, writable, isPartial, onClear, onChang
 
   return (
     <div class="batch" role="region" aria-label="Selected items">
-      <strong>{plural(entries.length, "item")} selected</strong>
+      <span><strong>{plural(entries.length, "item")} selected</strong>{isMore && ", all that are loaded so far"}</span>
       {done !== null ? (
         <progress max={entries.length} value={done} aria-label="Progress" />
       ) : mode === "set" ? (

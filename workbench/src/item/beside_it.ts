@@ -85,7 +85,9 @@ export async function withNextNumber(table: TableInfo, { kind, values, prefix }:
   const open = primaryOf(kind)!.order.filter((each) => !Object.hasOwn(values, each.name));
   const [last] = open;
   const field = kind.fields.find((each) => each.name === last?.name);
-  if (!last || !field || open.length > 1 || last.type !== "int") return values;
+  // A number that alone finds an item by an index is not counted within the collection: the next one may be another's.
+  const isFoundAlone = kind.patterns.some((each) => each.index !== null && each.group.length === 1 && each.group[0]!.name === last?.name);
+  if (!last || !field || open.length > 1 || last.type !== "int" || isFoundAlone) return values;
   const request = { ...within(table, item, prefix), ScanIndexForward: last.descending, Limit: 1 };
   const found = (await execute("Query", request)).response.Items?.[0]?.[field.attribute]?.["N"];
   const next = found === undefined ? (field.input.min ?? "1") : String(BigInt(String(found)) + 1n);

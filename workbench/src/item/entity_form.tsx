@@ -83,11 +83,12 @@ export function EntityForm({ table, entity, item, form, given, typed, aimed, sav
   }, [sent, table.name, entity.name, item, again]);
 
   const draft = answer?.draft ?? form;
+  /** What is stored already keeps nobody from changing another field. */
+  const isWrong = (field: Field) => (!item || field.name in changed) && wrongTyped(field.input, values[field.name] ?? null) !== null;
   const faultAt = (field: Field): string | null => {
     const name = field.name;
     const now = values[name] ?? null;
-    const typed = wrongTyped(field.input, now);
-    if (typed) return null; // said in the input
+    if (isWrong(field)) return null; // said in the input
     if (field.input.kind === "raw" && now !== null) {
       const wrong = faultOf(now as Item[string]);
       if (wrong) return wrong;
@@ -100,8 +101,8 @@ export function EntityForm({ table, entity, item, form, given, typed, aimed, sav
     return null;
   };
   const isUnfilled = (field: Field) => hasEmpty(field.input, values[field.name] ?? null);
-  const wrong = fields.filter((each) => faultAt(each) !== null || wrongTyped(each.input, values[each.name] ?? null) !== null);
-  const blocks = fields.some((each) => wrongTyped(each.input, values[each.name] ?? null) !== null) || names.fault !== null;
+  const wrong = fields.filter((each) => faultAt(each) !== null || isWrong(each));
+  const blocks = fields.some(isWrong) || names.fault !== null;
   const count = Object.keys(changed).length;
   const isWhole = answer?.of === sent && !answer.draft.missing.length;
   const rows = useRef<HTMLDivElement>(null);

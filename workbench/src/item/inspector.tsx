@@ -2,7 +2,7 @@
  *
  * Items of a loaded model are edited through their entities; their raw attributes behind a switch. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { CallError, Entity, Item, Segment, TableInfo } from "../api";
 import { entityHue } from "../collection/hues";
@@ -70,8 +70,12 @@ interface Beginning {
   raw: Item | null;
 }
 
-export function Inspector({ table, entry, aimed = null, part, writable, keyboard, kind = null, given = null, typed: typedBefore = null, page, onNew, onClose, onChanged }: Props) {
-  const [mode, setMode] = useState<"view" | "edit" | "copy" | "delete">(entry && !typedBefore ? "view" : "edit");
+export function Inspector({ table, entry: latest, aimed = null, part, writable, keyboard, kind = null, given = null, typed: typedBefore = null, page, onNew, onClose, onChanged }: Props) {
+  const [mode, setMode] = useState<"view" | "edit" | "copy" | "delete">(latest && !typedBefore ? "view" : "edit");
+  // A form stays with what it was filled with: what somebody else has changed meanwhile is told when it is saved.
+  const held = useRef(latest);
+  if (mode !== "edit") held.current = latest;
+  const entry = held.current;
   const [again, setAgain] = useState(typedBefore); // until the form goes
   const [address] = useState(location.hash);
   const [beginning, setBeginning] = useState<Beginning | null>(entry ? null : { kind, values: given, raw: null });

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { AttributeValue, Input, Typed } from "../api";
 import { useStore } from "../store";
-import { wrongNumber } from "../values";
+import { plural, wrongNumber } from "../values";
 import { instantOf, wallTime, zone, zones } from "./instants";
 import { NameInput } from "./name_input";
 import { Remove, ValueEditor } from "./value_editor";
@@ -79,13 +79,14 @@ export function kindOf(input: Input): string {
 }
 
 /** What a number may be, in words; empty if it may be any. */
-export function boundsOf({ min, above, max, below, shortest, longest, pattern }: Input): string {
+export function boundsOf({ min, above, max, below, scale, shortest, longest, pattern }: Input): string {
   const low = min ?? (above === undefined ? undefined : `more than ${above}`);
   const high = max ?? (below === undefined ? undefined : `less than ${below}`);
   const said: string[] = [];
   if (min !== undefined && max !== undefined) said.push(`${min} to ${max}`);
   else if (low !== undefined || high !== undefined)
     said.push([min !== undefined ? `at least ${min}` : low, max !== undefined ? `at most ${max}` : high].filter(Boolean).join(", "));
+  if (scale !== undefined) said.push(plural(scale, "decimal place"));
   if (shortest !== undefined || longest !== undefined) said.push(`${shortest ?? 0} to ${longest ?? "any number of"} characters`);
   if (pattern !== undefined) said.push(pattern);
   return said.join("; ");
@@ -100,6 +101,8 @@ export function wrongTyped(input: Input, value: Typed): string | null {
   const number = Number(value);
   if (input.min !== undefined && number < Number(input.min)) return `less than ${input.min}`;
   if (input.max !== undefined && number > Number(input.max)) return `more than ${input.max}`;
+  const places = /\.(\d*?)0*$/.exec(value.trim())?.[1]?.length ?? 0;
+  if (input.scale !== undefined && places > input.scale) return `more than ${plural(input.scale, "decimal place")}`;
   return null;
 }
 

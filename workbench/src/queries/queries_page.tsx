@@ -246,16 +246,26 @@ function Nothing({ isEndpoint }: { isEndpoint: boolean }) {
 }
 
 function NoQueries({ session, reason }: { session: Session; reason: string }) {
+  const isFile = !session.target.includes("://") && session.target !== ":memory:";
   return (
     <div class="over">
       <div class="empty wide">
-        <h2>There are no queries of {session.target}</h2>
-        <p>{reason}</p>
-        <p>
-          {session.target.startsWith("dynamodb")
-            ? "AWS does not say what a query costs it. Let your program observe its requests with isotone.at_end, or its requests ask for ReturnConsumedCapacity."
-            : "A server that isotone serve runs counts what each shape of request costs; open its own workbench, or one on its machine."}
-        </p>
+        <h2>Requests to {session.target} are not counted here</h2>
+        {isFile ? (
+          <p>
+            This workbench opened the file itself. <code>isotone serve {session.target}</code> counts what each shape of request costs: send
+            your program's requests to it, and open the workbench that it has.
+          </p>
+        ) : (
+          <>
+            <p>{reason}</p>
+            <p>
+              {session.target.startsWith("dynamodb")
+                ? "AWS does not say what a query costs it. Let your program observe its requests with isotone.at_end, or its requests ask for ReturnConsumedCapacity."
+                : "A server that isotone serve runs counts what each shape of request costs; open its own workbench, or one on its machine."}
+            </p>
+          </>
+        )}
       </div>
     </div>
   );

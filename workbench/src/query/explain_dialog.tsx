@@ -50,7 +50,7 @@ type Given = { action: string; request: Request } | { statement: string };
 export function ExplainDialog({ given, onClose }: { given: Given; onClose: () => void }) {
   return (
     <Dialog title="Explain" className="explain" onClose={onClose}>
-      <Explained given={given} />
+      <Explained given={given} onGo={onClose} />
       <div class="actions">
         <button autoFocus onClick={onClose}>Close</button>
       </div>
@@ -58,7 +58,14 @@ export function ExplainDialog({ given, onClose }: { given: Given; onClose: () =>
   );
 }
 
-export function Explained({ given, onFault }: { given: Given; onFault?: (error: CallError) => void }) {
+interface Props {
+  given: Given;
+  onFault?: (error: CallError) => void;
+  /** Somebody goes to the form of an access pattern. */
+  onGo?: () => void;
+}
+
+export function Explained({ given, onFault, onGo }: Props) {
   const [found, setFound] = useState<Explanation | null>(null);
   const [error, setError] = useState<CallError | null>(null);
   const [measuring, setMeasuring] = useState(false);
@@ -113,7 +120,7 @@ export function Explained({ given, onFault }: { given: Given; onFault?: (error: 
           )}
           {found.filter && cost.items_read > 0 && (
             <span class={cost.items_returned < cost.items_read ? "waste" : "quiet"}>
-              {plural(cost.items_read - cost.items_returned, "item")} of {count(cost.items_read)} {cost.items_read - cost.items_returned === 1 ? "is" : "are"} read and dropped: {units(found.wasted_units)} of {units(cost.units)} {cost.units === 1 ? "unit" : "units"}
+              {cost.exact ? "" : "About "}{plural(cost.items_read - cost.items_returned, "item")} of {count(cost.items_read)} {cost.items_read - cost.items_returned === 1 ? "is" : "are"} read and dropped: {units(found.wasted_units)} of {units(cost.units)} {cost.units === 1 ? "unit" : "units"}
             </span>
           )}
         </div>
@@ -124,7 +131,7 @@ export function Explained({ given, onFault }: { given: Given; onFault?: (error: 
           <span style={{ width: `${(100 * cost.items_returned) / cost.items_read}%` }} />
         </div>
       )}
-      {found.advice && <p class="save-by"><strong>Save by</strong> <Advice table={found.table} text={found.advice} filter={found.filter} /></p>}
+      {found.advice && <p class="save-by"><strong>Save by</strong> <Advice table={found.table} text={found.advice} filter={found.filter} onGo={onGo} /></p>}
       {isWrite && (
         <>
           <h3>Written</h3>
@@ -152,7 +159,7 @@ export function Explained({ given, onFault }: { given: Given; onFault?: (error: 
             <tbody>
               {found.alternatives.map((each) => (
                 <tr key={each.name}>
-                  <th scope="row"><Alternative table={found.table} name={each.name} filter={found.filter} /></th>
+                  <th scope="row"><Alternative table={found.table} name={each.name} filter={found.filter} onGo={onGo} /></th>
                   <td>{each.why_not}</td>
                   <td class="number">{each.cost ? `${about(each.cost)}${units(each.cost.units)} ${each.cost.units === 1 ? "unit" : "units"}` : ""}</td>
                 </tr>
@@ -170,23 +177,24 @@ export function Explained({ given, onFault }: { given: Given; onFault?: (error: 
 }
 
 /** Advice that begins with an access pattern leads to its form. */
-function Advice({ table, text, filter }: { table: string; text: string; filter: string }) {
+function Advice({ table, text, filter, onGo }: { table: string; text: string; filter: string; onGo: Props["onGo"] }) {
   const [, name, rest] = /^(\S+ \((?:index|table) [^)]+\))(.*)$/s.exec(text) ?? [];
-  return name === undefined ? <>{text}</> : <><Alternative table={table} name={name} filter={filter} />{rest}</>;
+  return name === undefined ? <>{text}</> : <><Alternative table={table} name={name} filter={filter} onGo={onGo} />{rest!.replace(/^ (?=answers )/, ", which ")}</>;
 }
 
-/** Another way to answer; an access pattern of the model leads to its form, with the texts that the filter compares with. */
-function Alternative({ table, name, filter }: { table: string; name: string; filter: string }) {
+/** Another way to answer; an access pattern of the model leads to its form, with the values that the filter compares with. */
+function Alternative({ table, name, filter, onGo }: { table: string; name: string; filter: string; onGo: Props["onGo"] }) {
   const [pattern, place] = name.split(/ (?=\()/);
   const [entity, key] = pattern!.split(".");
   const known = own(models.value, table)?.model?.entities.find((each) => each.name === entity)?.patterns.find((each) => each.name === key);
   if (!known) return <>{name}</>;
-  const compared = Object.fromEntries([...filter.matchAll(/([\w.-]+) = "([^"\\]*)"/g)].map(([, attribute, text]) => [attribute!, text!]));
+  const equal = filter.matchAll(/([\w.-]+) = (?:"([^"\\]*)"|(-?\d[\d.]*)(?![^ )]))/g);
+  const compared = Object.fromEntries([...equal].map(([, attribute, text, number]) => [attribute!, text ?? number!]));
   const texts = Object.fromEntries([...known.group, ...known.order].filter((each) => Object.hasOwn(compared, each.name)).map((each) => [each.name, compared[each.name]!]));
   const given = Object.keys(texts).length ? JSON.stringify({ texts }) : undefined;
   return (
     <>
-      <a class="more-link" href={href(["t", table, "items"], { pattern, index: known.index ?? undefined, given })}>
+      <a class="more-link" href={href(["t", table, "items"], { pattern, index: known.index ?? undefined, given })} onClick={onGo}>
         {pattern}
       </a>{" "}
       {place}

@@ -10,6 +10,8 @@ export interface Kept {
   /** The address of the view. */
   address: string;
   words: string;
+  /** What is asked for, by the keys as they are stored; if left out, the words. */
+  asks?: string;
   name?: string;
 }
 
@@ -36,9 +38,10 @@ export async function readSaved(): Promise<void> {
   if (teamFile() !== null) await inFile("queries", {});
 }
 
-export function remember(address: string, words: string): void {
-  // One that asks for the same in words is the same, also if it was filled in otherwise.
-  history.update((all) => [{ address, words }, ...all.filter((each) => each.address !== address && each.words !== words)].slice(0, MOST));
+export function remember(address: string, words: string, asks = words): void {
+  // One that asks for the same is the same, also if it was filled in otherwise.
+  const others = (all: Kept[]) => all.filter((each) => each.address !== address && (each.asks ?? each.words) !== asks);
+  history.update((all) => [{ address, words, asks }, ...others(all)].slice(0, MOST));
 }
 
 export async function save(address: string, words: string, name: string): Promise<void> {

@@ -50,14 +50,20 @@ export function ItemsPage({ table }: { table: TableInfo }) {
   }, [isSaving]);
   const [checked, setChecked] = useState<Map<string, Entry>>(new Map());
   const [version, setVersion] = useState(0);
-  const [stale, setStale] = useState(false); // whether the selected item was changed with others
+  const [stale, setStale] = useState(false); // whether the selected item is to be taken from what is read again
   const [totals, setTotals] = useState<Totals | null>(null);
   const [saving, setSaving] = useState(false);
   const shown = useRef<CollectionWindow | null>(null);
 
-  const show = (next: View, given?: string) => change({ ...cleared, ...toQuery(next), given, pattern: query["pattern"], beside: next.index ? "" : query["beside"] });
-  const again = () => setVersion((number) => number + 1);
+  const again = () => {
+    setStale(true);
+    setVersion((number) => number + 1);
+  };
   const address = JSON.stringify(toQuery(view));
+  const show = (next: View, given?: string) => {
+    if (JSON.stringify(toQuery(next)) === address) again(); // it is sent once more: what is stored may have changed
+    change({ ...cleared, ...toQuery(next), given, pattern: query["pattern"], beside: next.index ? "" : query["beside"] });
+  };
   const check = (entry: Entry, isChecked: boolean) =>
     setChecked((all) => {
       const next = new Map(all);
@@ -92,7 +98,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
       (failure: CallError) => cancel.signal.aborted || setWhole({ id: shownId, item: null, failure }),
     );
     return () => cancel.abort();
-  }, [shownId, projection, other?.name]);
+  }, [shownId, projection, other?.name, version]);
   useShortcuts(
     [
       { keys: ["r"], title: "Read again", run: again },
@@ -109,7 +115,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
       {
         keys: ["d"],
         title: "Turn the direction",
-        run: () => view.partition && show({ ...view, descending: !view.descending, start: null }),
+        run: () => view.partition && show({ ...view, descending: !view.descending, start: null }, query["given"]),
       },
     ],
   );
@@ -177,7 +183,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
       <QueryBar view={view} onShow={show} onNew={() => create(null)} onSave={() => setSaving(true)} writable={writable} />
       {saving && <SaveDialog table={table} rows={rowsOf(view, shown.current)} onClose={() => setSaving(false)} />}
       {checked.size > 0 && (
-        <BatchBar table={table} entries={[...checked.values()]} writable={writable} isPartial={((view.index ?? beside)?.projection ?? "ALL") !== "ALL"} onClear={() => setChecked(new Map())} onChanged={() => { setStale(true); again(); void refreshTable(table.name); }} />
+        <BatchBar table={table} entries={[...checked.values()]} writable={writable} isPartial={((view.index ?? beside)?.projection ?? "ALL") !== "ALL"} isMore={isPartOf(shown.current, checked)} onClear={() => setChecked(new Map())} onChanged={() => { again(); void refreshTable(table.name); }} />
       )}
       <div
         class="panes"
@@ -196,7 +202,7 @@ export function ItemsPage({ table }: { table: TableInfo }) {
             onTotals={(sum, window) => {
               shown.current = window;
               setTotals(sum);
-              const now = stale ? window.entries.find((each) => each.id === selected?.id) : undefined;
+              const now = stale && !other ? window.entries.find((each) => each.id === selected?.id) : undefined;
               if (now && !window.loading) {
                 setStale(false);
                 setSelected(now);
@@ -260,6 +266,12 @@ export function ItemsPage({ table }: { table: TableInfo }) {
       <Status totals={totals} view={view} />
     </div>
   );
+}
+
+/** Whether all items that are loaded are checked, and the view has more. */
+function isPartOf(window: CollectionWindow | null, checked: ReadonlyMap<string, Entry>): boolean {
+  if (!window || (window.atEnd && window.atStart)) return false;
+  return window.entries.every((each) => each.outside || checked.has(each.id));
 }
 
 /** What the view shows: without what is beside its range, and with the attributes in the order of its columns. */

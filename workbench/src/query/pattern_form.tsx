@@ -1,12 +1,13 @@
 /** Access patterns: a key of the model as a form, with its components in order; All of that day. */
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { call, type AttributeValue, type CallError, type Entity, type Parameter, type Pattern, type Request } from "../api";
 import { hue } from "../collection/hues";
 import { Failure } from "../shell/failure";
 import { HAS_ZONE, IS_DAY, isDay, isEndOfDay, timesInWords } from "./times_asked";
-import { valuesOf, type SortOperator, type View } from "./view";
+import { valuesOf, type Filter, type SortOperator, type View } from "./view";
 
 const OPERATORS = ["==", "<", "<=", ">", ">=", "between", "begins_with"];
 
@@ -15,20 +16,24 @@ interface Props {
   entity: Entity;
   pattern: Pattern;
   /** `given` is what stands in the form, for the address. */
-  onShow: (view: View, code: string, given: string) => void;
+  onShow: (view: View, code: string | null, given: string) => void;
   /** What the address has of the form. */
   given: string | undefined;
   /** Set to a function that returns what the form asks for now. */
   asked: { current: PatternAsked };
   /** What was asked last: an untouched form asks for the same. */
   sent: { view: View; code: string | null };
+  /** What stands in the form behind its button: the filters, and the direction. */
+  children: ComponentChildren;
+  filters: Filter[];
 }
 
 export type PatternAsked = () => Promise<{ view: View; code: string | null } | null>;
 
 interface Answer {
   request: Request;
-  code: string;
+  /** null if the model cannot say the filters. */
+  code: string | null;
 }
 
 /** What is typed into the form: a text and an operator for each component, and the end of a span. */
@@ -38,7 +43,7 @@ interface Typed {
   seconds: Record<string, string>;
 }
 
-export function PatternForm({ view, entity, pattern, given, onShow, asked, sent }: Props) {
+export function PatternForm({ view, entity, pattern, given, onShow, asked, sent, children, filters }: Props) {
   const [typed, setTyped] = useState<Typed>(() => typedOf(given));
   useLayoutEffect(() => setTyped(typedOf(given)), [given]); // before anybody can type
   const { texts, operators, seconds } = typed;
@@ -51,7 +56,7 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent 
   }, [entity.name, pattern.name]);
   const set = (name: string, text: string) => setTyped({ ...typed, texts: { ...texts, [name]: text } });
 
-  const ask = async (): Promise<{ view: View; code: string } | null> => {
+  const ask = async (): Promise<{ view: View; code: string | null } | null> => {
     setError(null);
     const unset = pattern.group.filter((each) => !texts[each.name]).map((each) => each.name);
     const open = pattern.order.find((each) => texts[each.name] && operators[each.name] === "between" && !seconds[each.name]);
@@ -74,8 +79,8 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent 
     }
     try {
       const given = { table: view.table.name, entity: entity.name, pattern: pattern.name, equal, ...range };
-      const answer = await call<Answer>("pattern", { ...given, descending: view.descending, origin: location.origin });
-      return { view: viewOf(view, pattern, answer.request), code: answer.code };
+      const answer = await call<Answer>("pattern", { ...given, filters, descending: view.descending, origin: location.origin });
+      return { view: { ...viewOf(view, pattern, answer.request), filters }, code: answer.code };
     } catch (failure) {
       setError(failure as CallError);
       return null;
@@ -85,7 +90,7 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent 
     const found = await ask();
     if (found) onShow(found.view, found.code, JSON.stringify(typed));
   };
-  asked.current = async () => (Object.values(texts).some(Boolean) ? ask() : sent);
+  asked.current = async () => (Object.values(texts).some(Boolean) ? ask() : { view: { ...sent.view, filters }, code: filters.length ? null : sent.code });
 
   const words = pattern.order.map((each) => timesInWords(each, operators[each.name] ?? "==", [texts[each.name] ?? "", seconds[each.name] ?? ""])).find(Boolean);
   // A moment that is typed as a day finds next to nothing: the whole day is a range.
@@ -151,6 +156,7 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent 
       <button class="primary">Run</button>
       {words && <span class="quiet times-asked">{words}</span>}
       {alone && <button type="button" class="link" onClick={() => spanDay(alone)}>All of that day</button>}
+      {children}
       {missing && (
         <span class="wrong" role="alert">
           {missing}
@@ -159,6 +165,19 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent 
       {error && <Failure error={error} />}
     </form>
   );
+}
+
+/** The conditions that stand in the form: `ordered_on >= 2026-11-01`. */
+export function conditionsOf(pattern: Pattern, given: string): string[] {
+  const { texts, operators, seconds } = typedOf(given);
+  const conditions = pattern.group.map(({ name }) => `${name} = ${texts[name] ?? ""}`);
+  for (const { name } of pattern.order) {
+    if (!texts[name]) break;
+    const operator = operators[name] ?? "==";
+    conditions.push(`${name} ${operator === "==" ? "=" : operator} ${texts[name]}${operator === "between" ? ` and ${seconds[name] ?? ""}` : ""}`);
+    if (operator !== "==") break;
+  }
+  return conditions;
 }
 
 /** The address may be of anybody: only texts are taken from it. */

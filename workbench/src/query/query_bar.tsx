@@ -14,7 +14,7 @@ import { CopyDialog } from "./copy_dialog";
 import { ExplainDialog } from "./explain_dialog";
 import { remember } from "./history";
 import { HistoryDialog } from "./history_dialog";
-import { PatternForm, type PatternAsked } from "./pattern_form";
+import { conditionsOf, PatternForm, type PatternAsked } from "./pattern_form";
 import { withBeside } from "./side_pane";
 import { comparedText, timesInWords, timesOf } from "./times_asked";
 import { textOf, TypedInput, wrongText } from "./typed_input";
@@ -27,6 +27,7 @@ import {
   SORT_OPERATORS,
   toQuery,
   valuesOf,
+  type Filter,
   type FilterOperator,
   type SortOperator,
   type View,
@@ -98,7 +99,7 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
 
   const keys = keysOf(view);
   const sortKey = keys.sort[0];
-  const fault = faultOf(view, draft);
+  const fault = pattern ? faultIn(draft.filters) : faultOf(view, draft);
   const run = () => {
     setTried(true);
     if (fault) return;
@@ -107,15 +108,18 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
     send(next);
     remember(hashOf(), queryInWords(next));
   };
+  const words = (next: View, given: string | undefined) =>
+    queryInWords(next, entity && pattern && given && next.partition ? { pattern: `${entity.name}.${pattern.name}`, conditions: conditionsOf(pattern, given) } : null);
   const keep = () => {
     const next = entity || fault ? view : viewOf(view, draft, timesOf(model));
     const isSent = JSON.stringify(requestOf(next, { limit: 1 })) === address;
-    setSavable({ words: queryInWords(next), address: isSent ? hashOf() : href(["t", view.table.name, "items"], toQuery(next)) });
+    setSavable({ words: words(next, query["given"]), address: isSent ? hashOf() : href(["t", view.table.name, "items"], toQuery(next)) });
   };
   const reset = (index: View["index"]) =>
     onShow({ ...view, index, partition: null, sort: null, start: null, descending: false, filters: [] });
   const ask = async (what: "copy" | "explain") => {
     if (entity && pattern) {
+      if (fault) return setTried(true);
       const found = await patternAsked.current();
       if (found) setAsked({ what, ...found });
     } else if (fault) {
@@ -126,6 +130,53 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
       setAsked({ what, view: next, code: isSent ? code : null });
     }
   };
+
+  // Of both forms.
+  const addFilter = (
+    <button
+      type="button"
+      onClick={() => {
+        setDraft({ ...draft, filters: [...draft.filters, { attribute: "", operator: "=", type: "S", isChosen: false, texts: ["", ""] }] });
+        setAdded(draft.filters.length);
+      }}
+    >
+      + Filter
+    </button>
+  );
+  const direction = (
+    <button
+      type="button"
+      class="direction"
+      aria-pressed={view.descending}
+      title="Turn the direction (d)"
+      onClick={() => onShow({ ...view, descending: !view.descending, start: null }, query["given"])}
+    >
+      {view.descending ? "↑ Descending" : "↓ Ascending"}
+    </button>
+  );
+  const filterLines = draft.filters.map((each, place) => (
+    <FilterLine
+      key={place}
+      filter={each}
+      table={view.table.name}
+      hasFocus={place === added}
+      isTime={timesOf(model).includes(each.attribute)}
+      names={model?.entities.flatMap((one) => one.fields.map((field) => field.attribute)) ?? []}
+      onChange={(filter) => setDraft({ ...draft, filters: draft.filters.map((one, at) => (at === place ? filter : one)) })}
+      onRemove={() => {
+        const filters = draft.filters.filter((_, at) => at !== place);
+        const next = { ...draft, filters };
+        setDraft(next);
+        if (view.filters.length <= filters.length || (pattern ? faultIn(filters) : faultOf(view, next))) return;
+        onShow(pattern ? { ...view, filters: filtersOf(next, timesOf(model)) } : viewOf(view, next, timesOf(model)), query["given"]);
+      }}
+    />
+  ));
+  const told = tried && fault && (
+    <span class="wrong" role="alert">
+      {fault}
+    </span>
+  );
 
   return (
     <div
@@ -193,12 +244,20 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
           asked={patternAsked}
           sent={{ view, code }}
           given={query["given"]}
+          filters={filtersOf(draft, timesOf(model))}
           onShow={(next, text, given) => {
+            setTried(true);
+            if (fault) return;
             send(next, given);
             setCode(text);
-            remember(hashOf(), queryInWords(next));
+            remember(hashOf(), words(next, given), queryInWords(next));
           }}
-        />
+        >
+          {addFilter}
+          {query["given"] && view.partition && sortKey && direction}
+          {filterLines}
+          {told}
+        </PatternForm>
       ) : (
         <form
           class="query-form"
@@ -256,15 +315,7 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
             </label>
           )}
           <button class="primary">{draft.partition.every(Boolean) ? "Query" : "Scan"}</button>
-          <button
-            type="button"
-            onClick={() => {
-              setDraft({ ...draft, filters: [...draft.filters, { attribute: "", operator: "=", type: "S", isChosen: false, texts: ["", ""] }] });
-              setAdded(draft.filters.length);
-            }}
-          >
-            + Filter
-          </button>
+          {addFilter}
           {!view.partition && (
             <span class="quiet">
               A scan reads partitions in hash order, which has no direction. Enter {keys.partition.map((each) => each.name).join(" and ")} to read one
@@ -273,40 +324,12 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
           )}
           {view.partition && sortKey && (
             <>
-              <button
-                type="button"
-                class="direction"
-                aria-pressed={view.descending}
-                title="Turn the direction (d)"
-                onClick={() => onShow({ ...view, descending: !view.descending, start: null })}
-              >
-                {view.descending ? "↑ Descending" : "↓ Ascending"}
-              </button>
+              {direction}
               {!view.sort && <Jump view={view} onShow={onShow} />}
             </>
           )}
-          {draft.filters.map((each, place) => (
-            <FilterLine
-              key={place}
-              filter={each}
-              table={view.table.name}
-              hasFocus={place === added}
-              isTime={timesOf(model).includes(each.attribute)}
-              names={model?.entities.flatMap((one) => one.fields.map((field) => field.attribute)) ?? []}
-              onChange={(filter) => setDraft({ ...draft, filters: draft.filters.map((one, at) => (at === place ? filter : one)) })}
-              onRemove={() => {
-                const filters = draft.filters.filter((_, at) => at !== place);
-                const next = { ...draft, filters };
-                setDraft(next);
-                if (!faultOf(view, next) && view.filters.length > filters.length) onShow(viewOf(view, next, timesOf(model)));
-              }}
-            />
-          ))}
-          {tried && fault && (
-            <span class="wrong" role="alert">
-              {fault}
-            </span>
-          )}
+          {filterLines}
+          {told}
         </form>
       )}
       {asked?.what === "copy" && (
@@ -522,7 +545,11 @@ function faultOf(view: View, draft: Draft): string | null {
     if (wrong) return `${sortKey.name}: ${wrong}`;
     if (texts.length < valuesOf(draft.operator)) return `${sortKey.name} between needs both bounds`;
   }
-  for (const each of draft.filters) {
+  return faultIn(draft.filters);
+}
+
+function faultIn(filters: DraftFilter[]): string | null {
+  for (const each of filters) {
     const values = filterTexts(each);
     if (!each.attribute && values.some(Boolean)) return "a filter needs the name of an attribute";
     const wrong = each.attribute && values.map((text) => wrongValue(each.type, text)).find(Boolean);
@@ -542,18 +569,22 @@ function viewOf(view: View, draft: Draft, times: string[]): View {
     ...view,
     partition: isQuery ? partition : null,
     sort: isQuery && sortKey && texts.length ? { operator: draft.operator, values: texts.map((text) => ({ [sortKey.type]: text })) } : null,
-    filters: draft.filters
-      .filter((each) => each.attribute)
-      .map((each) => ({
-        attribute: each.attribute,
-        operator: each.operator,
-        values: filterTexts(each).map((text, place) =>
-          valueOf(each.type, each.type === "S" && times.includes(each.attribute) ? comparedText(each.operator, place, text) : text),
-        ),
-      })),
+    filters: filtersOf(draft, times),
     descending: isQuery && view.descending,
     start: null,
   };
+}
+
+function filtersOf(draft: Draft, times: string[]): Filter[] {
+  return draft.filters
+    .filter((each) => each.attribute)
+    .map((each) => ({
+      attribute: each.attribute,
+      operator: each.operator,
+      values: filterTexts(each).map((text, place) =>
+        valueOf(each.type, each.type === "S" && times.includes(each.attribute) ? comparedText(each.operator, place, text) : text),
+      ),
+    }));
 }
 
 /** The bounds of the range that are given. */

@@ -238,16 +238,22 @@ class Writer {
   }
 }
 
-/** The request in words: `pk = REPO#a and sk begins_with ISSUE#`. */
-export function queryInWords(view: View): string {
-  const keys = keysOf(view);
-  const where = view.index ? `${view.table.name} · ${view.index.name}` : view.table.name;
-  const conditions = (view.partition ?? []).map((value, place) => `${keys.partition[place]?.name} = ${plain(value)}`);
-  if (view.sort)
-    conditions.push(`${keys.sort[0]?.name} ${view.sort.operator} ${view.sort.values.map(plain).join(" and ")}`);
+/** The request in words: `pk = REPO#a and sk begins_with ISSUE#`; of an access pattern, what was typed into its form. */
+export function queryInWords(view: View, typed: { pattern: string; conditions: string[] } | null = null): string {
+  const key = typed?.pattern ?? view.index?.name;
+  const where = key === undefined ? view.table.name : `${view.table.name} · ${key}`;
+  const conditions = typed ? [...typed.conditions] : keyInWords(view);
   for (const each of view.filters)
     conditions.push(`${each.attribute} ${each.operator} ${each.values.map(plain).join(" and ")}`.trim());
   return `${where}: ${conditions.length ? conditions.join(", ") : "all items"}${view.descending ? ", descending" : ""}`;
+}
+
+function keyInWords(view: View): string[] {
+  const keys = keysOf(view);
+  const conditions = (view.partition ?? []).map((value, place) => `${keys.partition[place]?.name} = ${plain(value)}`);
+  if (view.sort)
+    conditions.push(`${keys.sort[0]?.name} ${view.sort.operator} ${view.sort.values.map(plain).join(" and ")}`);
+  return conditions;
 }
 
 function plain(value: AttributeValue): string {

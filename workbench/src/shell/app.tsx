@@ -60,7 +60,6 @@ export function App() {
   );
 
   useEffect(() => {
-    setDrawer(false);
     if (!name) return;
     loadModel(name);
     void refreshTable(name);
@@ -98,7 +97,7 @@ export function App() {
       <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById("main")?.focus(); }}>
         Skip to the items
       </a>
-      <Sidebar onSearch={() => setOverlay("palette")} onHelp={() => setOverlay("help")} />
+      <Sidebar onSearch={() => { setDrawer(false); setOverlay("palette"); }} onHelp={() => setOverlay("help")} onGo={() => setDrawer(false)} />
       <div class="scrim" onClick={() => setDrawer(false)} />
       <main id="main" tabIndex={-1}>
         <header class="top">

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { call, reachable, type ListedTable } from "../api";
 import { useRepeated } from "../repeated";
-import { href, route } from "../router";
+import { go, href, route } from "../router";
 import { refreshTables, session, tables, unlock } from "../session";
 import { keyName, useShortcuts } from "../shortcuts";
 import { useStore } from "../store";
@@ -13,7 +13,14 @@ import { count, size } from "../values";
 import { notify } from "./notices";
 import { topViews } from "./pages";
 
-export function Sidebar({ onSearch, onHelp }: { onSearch: () => void; onHelp: () => void }) {
+interface Props {
+  onSearch: () => void;
+  onHelp: () => void;
+  /** Somebody goes elsewhere from here. */
+  onGo: () => void;
+}
+
+export function Sidebar({ onSearch, onHelp, onGo }: Props) {
   const all = useStore(tables);
   const found = useStore(session);
   const { path, query } = useStore(route);
@@ -23,7 +30,7 @@ export function Sidebar({ onSearch, onHelp }: { onSearch: () => void; onHelp: ()
 
   const shown = (all ?? []).filter((each) => each.name.toLowerCase().includes(filter.toLowerCase()));
   return (
-    <aside class="sidebar" aria-label="Tables">
+    <aside class="sidebar" aria-label="Tables" onClick={(event) => (event.target as Element).closest("a") && onGo()}>
       <div class="brand">
         <a href="#/" class="logo">
           <Mark /> <span>Isotone</span>
@@ -54,7 +61,14 @@ export function Sidebar({ onSearch, onHelp }: { onSearch: () => void; onHelp: ()
           aria-label="Filter tables"
           value={filter}
           onInput={(event) => setFilter(event.currentTarget.value)}
-          onKeyDown={(event) => event.key === "Escape" && (setFilter(""), event.currentTarget.blur())}
+          onKeyDown={(event) => {
+            if (event.key === "Enter" && filter && shown[0]) {
+              go(["t", shown[0].name, "items"]);
+              onGo();
+            } else if (event.key !== "Escape") return;
+            setFilter("");
+            event.currentTarget.blur();
+          }}
         />
         <kbd>/</kbd>
       </div>
@@ -156,7 +170,7 @@ function Connection({ onHelp }: { onHelp: () => void }) {
           {found && !found.writable ? "Safe mode" : "Read-write"}
         </button>
         <span class="space" />
-        <button class="icon" aria-label="Read the list of tables again" title="Refresh" onClick={() => void refreshTables()}>
+        <button class="icon" aria-label="Read the list of tables again" title="Read the list of tables again" onClick={() => void refreshTables()}>
           <Glyph d="M13 8a5 5 0 1 1-1.5-3.5M13 2v3h-3" />
         </button>
         <button class="icon" aria-label={isDark() ? "Light colours" : "Dark colours"} title="Light or dark (t)" onClick={toggleTheme}>

@@ -238,6 +238,7 @@ function SnapshotEntry({ snapshot, table, all, hasAccounts, onDelete }: EntryPro
         </span>
         {!table && (
           <span class="snapshot-tables">
+            <span class="quiet">Compare</span>
             {listed.map((each) => (
               <a class="more-link" key={each.name} href={href(...comparisonOf(each.name, snapshot, all))} title={`Compare ${each.name}`}>
                 {each.name} <small>{count(each.items)}</small>

@@ -1,0 +1,449 @@
+"""What a person does in a nursery's table: reads again, filters a pattern, selects all, goes elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any, Final, Literal
+
+import pytest
+from tests.browser.chromium import needs_chromium
+
+import isotone
+from isotone import Attr, Entity, Global, Index, Key, Store, Table, field, version
+from isotone.server import running_server
+from isotone.workbench import Workbench as Pages
+
+pytestmark = needs_chromium
+pytest.importorskip("playwright")
+
+from tests.browser.workbench_page import Workbench, windows  # noqa: E402
+
+nursery = Table(
+    "nursery", indexes={"GSI1": Global("GSI1PK", "GSI1SK"), "GSI2": Global("GSI2PK", "GSI2SK")}
+)
+MARCH = date(2026, 3, 1)
+ORDERS = 130
+FIRST: Final[dict[str, Any]] = {"customer": "a", "ordered_on": MARCH, "number": 10_000}
+
+
+class Order(Entity, table=nursery):
+    customer: Attr[str] = field()
+    number: Attr[int] = field(max=99_999)
+    ordered_on: Attr[date] = field()
+    status: Attr[Literal["NEW", "SHIPPED"]] = field(default="NEW")
+    total: Attr[Decimal] = field(max=99_999, scale=2)
+    carrier: Attr[str | None] = field(default=None)
+    revision: Attr[int] = version()
+
+    primary = Key("CUSTOMER", customer).sort("ORDER", ordered_on, number)
+    by_status = Index("GSI1", "STATUS", status).sort("DAY", ordered_on, number)
+    by_number = Index("GSI2", "ORDER", number).sort("ORDER")
+
+
+class Line(Entity, table=nursery):
+    customer: Attr[str] = field()
+    ordered_on: Attr[date] = field()
+    number: Attr[int] = field(max=99_999)
+    line: Attr[int] = field(max=99)
+    plant: Attr[str] = field()
+
+    primary = Key("CUSTOMER", customer).sort("ORDER", ordered_on, number, "LINE", line)
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with isotone.open() as database:
+        store = isotone.connect(database)
+        store.create_tables(nursery)
+        for place in range(ORDERS):
+            order = Order(
+                customer="ab"[place % 2],
+                number=10_000 + place,
+                ordered_on=MARCH + timedelta(days=place),
+                total=Decimal(place),
+                carrier="DHL" if place % 3 == 1 else None,
+            )
+            store.put(order)
+        store.put(Line(customer="a", ordered_on=MARCH, number=10_000, line=1, plant="fern"))
+        yield store
+        assert store.verify(nursery).is_clean
+
+
+@pytest.fixture
+def window(chrome: Any, store: Store) -> Iterator[Any]:
+    """Opens the items of the nursery in a window, and waits for them."""
+    with windows(chrome, store, [nursery], "#/t/nursery/items") as open_view:
+
+        def open_items(address: str = "#/t/nursery/items", **more: Any) -> Workbench:
+            bench = open_view(address, **more)
+            if address.endswith("/items"):
+                bench.wait_for_items()
+            return bench
+
+        yield open_items
+
+
+def press(bench: Workbench, name: str) -> None:
+    bench.page.get_by_role("button", name=name, exact=True).click()
+
+
+def find_by_status(bench: Workbench, status: str) -> None:
+    bench.page.get_by_label("Access pattern").select_option("Order.by_status")
+    bench.page.get_by_label("status", exact=True).select_option(status)
+    press(bench, "Run")
+    bench.until("location.hash.includes('given=')")
+    bench.settle()
+
+
+def until_first(bench: Workbench, text: str) -> None:
+    """Wait until the first item has a text."""
+    script = """(() => [...document.querySelectorAll(".row.item")]
+        .map((row) => [row.getBoundingClientRect().top, row.innerText])
+        .sort((one, other) => one[0] - other[0])[0]?.[1] ?? "")()"""
+    bench.until(f"{script}.includes({text!r})")
+
+
+def head_of(bench: Workbench, entity: str) -> list[str]:
+    """The names above the columns of an entity, from the left."""
+    head = bench.page.locator(".row.head").filter(has_text=entity).first
+    return [each.strip() for each in head.locator(".name").all_inner_texts()]
+
+
+# Reading again
+
+
+@pytest.mark.parametrize("pattern", ["", "Order.by_status"])
+def test_the_same_query_reads_again_what_is_stored(window, store, pattern):
+    bench = window()
+    if pattern:
+        find_by_status(bench, "NEW")
+    else:
+        bench.page.get_by_label("Partition key PK").fill("CUSTOMER#a")
+        press(bench, "Query")
+        bench.until("location.hash.includes('pk=')")
+    bench.settle()
+    until_first(bench, "10000")
+    store.update(Order, Order.total.set(Decimal(777)), **FIRST)
+    press(bench, "Run" if pattern else "Query")
+    until_first(bench, "777")
+
+
+def test_an_open_item_is_read_again_with_the_list(window, store):
+    bench = window()
+    page = bench.page
+    find_by_status(bench, "NEW")
+    page.locator(".row.item").first.click()
+    shown = page.locator(".inspector .attribute")
+    shown.get_by_text("2026-03-01", exact=True).first.wait_for()
+    store.update(Order, Order.total.set(Decimal(777)), **FIRST)
+    page.keyboard.press("r")
+    shown.get_by_text("777", exact=True).wait_for(timeout=5_000)
+    # A form that is open keeps what it was filled with.
+    press(bench, "Edit")
+    form = page.get_by_role("form", name="Edit Order")
+    form.get_by_label("total", exact=True).fill("5")
+    store.update(Order, Order.carrier.set("bpost"), **FIRST)
+    press(bench, "Run")
+    until_first(bench, "bpost")
+    assert form.get_by_label("total", exact=True).input_value() == "5"
+    press(bench, "Save")
+    page.get_by_text("Somebody else changed this item while you edited it.").wait_for()
+    assert store.get(Order, **FIRST).total == 777
+
+
+# Access patterns
+
+
+def test_an_access_pattern_is_filtered_and_turned_and_stays_one(window):
+    bench = window()
+    page = bench.page
+    find_by_status(bench, "NEW")
+    press(bench, "+ Filter")
+    page.get_by_label("Attribute", exact=True).fill("carrier")
+    page.get_by_label("Value", exact=True).fill("DHL")
+    press(bench, "Run")
+    bench.until("document.querySelector('.status').innerText.includes('dropped by the filter')")
+    # What the filter has dropped is of the range.
+    assert page.locator(".row.item.outside").count() == 0
+    for row in page.locator(".row.item").all()[:5]:
+        assert "DHL" in row.inner_text()
+    press(bench, "Copy as")
+    page.locator("pre.code", has_text='Order.carrier == "DHL"').wait_for()  # of the model
+    press(bench, "Close")
+    page.reload()
+    bench.wait_for_items()
+    assert page.get_by_label("status", exact=True).input_value() == "NEW"
+    assert page.get_by_label("Value", exact=True).input_value() == "DHL"
+    press(bench, "↓ Ascending")
+    until_first(bench, "10127")  # the last of them
+    page.keyboard.press("d")
+    until_first(bench, "10001")
+    assert page.get_by_label("status", exact=True).input_value() == "NEW"
+    press(bench, "Remove the filter")
+    until_first(bench, "10000")
+    assert page.get_by_label("status", exact=True).input_value() == "NEW"
+
+
+def test_a_pattern_is_kept_in_the_words_of_its_form(window):
+    bench = window()
+    page = bench.page
+    find_by_status(bench, "NEW")
+    page.get_by_label("Operator for ordered_on").select_option("between")
+    page.get_by_label("ordered_on", exact=True).fill("2026-03-05")
+    page.get_by_label("ordered_on, to").fill("2026-03-07")
+    press(bench, "Run")
+    bench.until("document.querySelectorAll('.row.item.outside').length > 0")
+    words = "nursery · Order.by_status: status = NEW, ordered_on between 2026-03-05 and 2026-03-07"
+    press(bench, "Saved queries")
+    dialog = page.get_by_role("dialog")
+    assert dialog.get_by_text(words, exact=True).count() == 2  # to be saved, and as a recent one
+    press(bench, "Close")
+    press(bench, "GSI2")
+    press(bench, "Saved queries")
+    dialog.get_by_text(words, exact=True).click()
+    bench.until("document.querySelectorAll('.row.item:not(.outside)').length === 3")
+    assert page.get_by_label("ordered_on, to").input_value() == "2026-03-07"
+
+
+def test_an_empty_range_leads_to_its_collection(window):
+    bench = window()
+    page = bench.page
+    find_by_status(bench, "NEW")
+    page.get_by_label("ordered_on", exact=True).fill("2020-01-01")
+    press(bench, "Run")
+    page.get_by_text("This range has no items").wait_for()
+    page.get_by_role("link", name="Show the collection").click()
+    until_first(bench, "10000")
+
+
+def test_advice_leads_to_the_form_of_a_pattern_with_the_number_that_was_asked_for(window):
+    bench = window()
+    page = bench.page
+    press(bench, "+ Filter")
+    page.get_by_label("Attribute", exact=True).fill("number")
+    page.get_by_label("Value", exact=True).fill("10007")
+    press(bench, "Explain")
+    advice = page.locator(".save-by")
+    advice.get_by_text("Order.by_number").wait_for()
+    assert ", which answers" in advice.inner_text()
+    advice.get_by_role("link", name="Order.by_number").click()
+    page.get_by_role("form", name="Order.by_number").wait_for()
+    assert page.get_by_label("number", exact=True).input_value() == "10007"
+    press(bench, "Run")
+    until_first(bench, "10007")
+
+
+def test_what_stands_in_the_hidden_form_of_keys_does_not_stop_a_pattern(window):
+    bench = window()
+    bench.page.get_by_label("Sort key SK", exact=True).fill("ORDER")  # needs a partition
+    find_by_status(bench, "NEW")
+    until_first(bench, "10000")
+
+
+# Columns and differences
+
+
+def test_an_optional_field_has_its_declared_place_where_the_first_item_lacks_it(window):
+    bench = window()
+    find_by_status(bench, "NEW")
+    names = head_of(bench, "Order")
+    assert names[:7] == [
+        "customer", "number", "ordered_on", "status", "total", "carrier", "revision",
+    ]  # fmt: skip
+
+
+def test_what_differs_begins_with_fields_not_with_the_keys_that_follow_from_them(window, store):
+    bench = window("#/t/nursery/snapshots")
+    page = bench.page
+    page.get_by_placeholder("Name, e.g. before").fill("before")
+    press(bench, "Take a snapshot")
+    page.get_by_role("link", name="Compare with before").wait_for()
+    store.update(Order, Order.status.set("SHIPPED"), **FIRST)
+    page.get_by_role("link", name="Compare with before").click()
+    page.locator(".difference").wait_for()
+    page.locator(".inspector .before-after").first.wait_for()
+    found = page.locator(".difference .difference-attribute small").all_inner_texts()
+    assert found == ["status", "revision", "GSI1PK"]
+    names = page.locator(".inspector .attribute:not(.of-key) .attribute-name").all_inner_texts()
+    assert [each.split()[0] for each in names[:3]] == found
+
+
+def test_the_page_of_all_snapshots_says_that_its_links_compare(window):
+    bench = window("#/snapshots")
+    page = bench.page
+    page.get_by_placeholder("Name, e.g. before").fill("before")
+    press(bench, "Take a snapshot")
+    page.get_by_text("Compare", exact=True).wait_for()
+    page.get_by_role("link", name="nursery").last.click()
+    page.get_by_text("Nothing differs").wait_for()
+
+
+def test_what_changed_stands_close_to_its_arrow(window, store):
+    bench = window("#/t/nursery/snapshots")
+    page = bench.page
+    press(bench, "Take a snapshot")
+    page.get_by_role("link", name="Compare with").wait_for()
+    store.update(Order, Order.total.set(Decimal(7)), **FIRST)
+    page.get_by_role("link", name="Compare with").click()
+    page.locator(".difference del").first.wait_for()
+    before = page.locator(".difference del").first  # 0, which is narrow
+    text = before.evaluate("""(each) => {
+        const text = document.createRange();
+        text.selectNodeContents(each);
+        return text.getBoundingClientRect().width;
+    }""")
+    assert before.bounding_box()["width"] <= text + 1
+
+
+# Selecting
+
+
+def test_all_that_is_selected_is_said_not_to_be_all_that_there_is(window):
+    bench = window()
+    find_by_status(bench, "NEW")
+    bench.page.get_by_label("Select all items that are loaded").check()
+    bar = bench.page.get_by_role("region", name="Selected items")
+    bar.get_by_text("60 items selected, all that are loaded so far").wait_for()
+    bench.page.locator(".scroller").first.focus()
+    bench.page.keyboard.press("End")  # of what is loaded, which reads on
+    bench.page.get_by_text(f"End · {ORDERS} items").wait_for()
+    assert "so far" not in bar.inner_text()  # there is more, which is not selected
+    bench.page.keyboard.press("a")
+    bar.get_by_text(f"{ORDERS} items selected", exact=True).wait_for()
+    assert "so far" not in bar.inner_text()
+
+
+# Adding
+
+
+def test_a_number_with_more_decimal_places_than_declared_is_not_saved(window, store):
+    """The input of an entity in a program is checked in the same way."""
+    bench = window()
+    page = bench.page
+    find_by_status(bench, "NEW")
+    page.locator(".row.item").first.click()
+    press(bench, "Edit")
+    editing = page.get_by_role("form", name="Edit Order")
+    editing.get_by_text("at most 99999; 2 decimal places").wait_for()
+    total = editing.get_by_label("total", exact=True)
+    total.fill("159.999")
+    editing.get_by_text("more than 2 decimal places").wait_for()
+    assert page.get_by_role("button", name="Save", exact=True).is_disabled()
+    total.fill("159.900")  # zeros at the end are no places
+    press(bench, "Save")
+    page.locator(".notice").get_by_text("Saved", exact=True).wait_for()
+    assert store.get(Order, **FIRST).total == Decimal("159.9")
+    with pytest.raises(ValueError, match="decimal places"):
+        Order.model_validate({**FIRST, "total": "159.999"})
+    # What a program has stored keeps nobody from changing another field.
+    store.update(Order, Order.total.set(Decimal("0.125")), **FIRST)
+    page.keyboard.press("r")
+    page.locator(".inspector .attribute").get_by_text("0.125", exact=True).wait_for()
+    press(bench, "Edit")
+    editing.get_by_label("status", exact=True).select_option("SHIPPED")
+    press(bench, "Save")
+    page.locator(".notice").get_by_text("status NEW → SHIPPED").wait_for()
+
+
+def test_a_number_that_an_index_finds_alone_is_not_counted_within_a_customer(window):
+    """The next number of one customer may be that of another one's order."""
+    bench = window()
+    page = bench.page
+    find_by_status(bench, "NEW")
+    page.locator(".row.item").first.click()
+    press(bench, "+ Order")
+    made = page.get_by_role("form", name="New Order")
+    assert made.get_by_label("customer", exact=True).input_value() == "a"
+    assert made.get_by_label("number", exact=True).input_value() == ""
+    press(bench, "Cancel")
+    page.locator(".row.item").first.click()
+    press(bench, "+ Line")
+    made = page.get_by_role("form", name="New Line")
+    assert made.get_by_label("line", exact=True).input_value() == "2"
+
+
+# Going elsewhere
+
+
+def test_the_drawer_of_a_phone_closes_when_somebody_goes_elsewhere(window):
+    bench = window(width=390, has_touch=True, is_mobile=True)
+    page = bench.page
+    for link in ("Snapshots", "Structures", "nursery", "GSI1", "GSI1"):
+        page.get_by_role("button", name="Tables").tap()
+        page.locator(".sidebar a").filter(has_text=link).first.tap()
+        bench.until("!document.querySelector('.frame').classList.contains('drawer-open')")
+    page.get_by_role("button", name="Tables").tap()
+    page.locator(".sidebar").get_by_role("button", name="Search").tap()
+    page.get_by_role("combobox").fill("snapshots of all")
+    bench.until("!document.querySelector('.frame').classList.contains('drawer-open')")
+
+
+def test_enter_in_the_filter_of_tables_opens_the_first_that_it_leaves(window):
+    bench = window()
+    page = bench.page
+    page.keyboard.press("7")  # snapshots
+    bench.until("location.hash.includes('/snapshots')")
+    page.keyboard.press("/")
+    page.keyboard.type("nur")
+    page.keyboard.press("Enter")
+    bench.until("location.hash === '#/t/nursery/items'")
+    assert page.get_by_label("Filter tables").input_value() == ""
+
+
+def test_a_workbench_of_a_file_names_the_command_that_counts_requests(chrome, store):
+    pages = Pages(store.backend, target="shop.db", tables=[nursery], is_endpoint=False)
+    with isotone.open() as nothing, running_server(nothing, pages=pages) as url:
+        context = chrome.new_context()
+        bench = Workbench(context.new_page(), url)
+        bench.open("#/queries")
+        bench.page.get_by_text("Requests to shop.db are not counted here").wait_for()
+        bench.page.get_by_text("isotone serve shop.db").wait_for()
+        bench.check()
+        context.close()
+
+
+# On a phone
+
+
+@pytest.mark.parametrize("more", [{}, {"width": 390, "has_touch": True, "is_mobile": True}])
+def test_a_notice_leaves_the_buttons_of_what_is_selected_free(window, more):
+    bench = window(**more)
+    page = bench.page
+    page.get_by_label("Select all items that are loaded").check()
+    press(bench, "Edit fields")
+    page.get_by_label("Set a field").select_option("carrier")
+    page.get_by_label("carrier", exact=True).fill("bpost")
+    press(bench, "Preview")
+    page.get_by_role("button", name="Change ").click()
+    page.locator(".notice").get_by_text("Changed").wait_for()
+    page.get_by_label("Select all items that are loaded").check()
+    bar = page.get_by_role("region", name="Selected items").bounding_box()
+    notice = page.locator(".notice").bounding_box()
+    assert notice["y"] + notice["height"] <= bar["y"]
+
+
+def test_the_bar_of_what_is_selected_cuts_no_line_of_the_status(window):
+    bench = window(
+        "#/t/nursery/items?index=GSI1&pk=%5B%22S%3ASTATUS%23NEW%22%5D"
+        "&filter=%5B%5B%22carrier%22%2C%22%3D%22%2C%22%7B%5C%22S%5C%22%3A%5C%22DHL%5C%22%7D%22%5D%5D",
+        width=390,
+        has_touch=True,
+        is_mobile=True,
+    )
+    bench.wait_for_items()
+    bench.page.get_by_label("Select all items that are loaded").tap()
+    bar = bench.page.get_by_role("region", name="Selected items").bounding_box()
+    status = bench.page.locator(".status").bounding_box()
+    assert bar["y"] + bar["height"] <= status["y"] + 1  # the line between them
+
+
+def test_the_name_of_a_table_is_whole_beside_its_tabs(window):
+    bench = window(width=390, has_touch=True, is_mobile=True)
+    script = """(title) => {
+        const text = document.createRange();
+        text.selectNodeContents(title);
+        return text.getBoundingClientRect().width <= title.getBoundingClientRect().width;
+    }"""
+    assert bench.page.locator(".top .title").evaluate(script)
