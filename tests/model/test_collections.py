@@ -223,6 +223,33 @@ def test_a_kind_that_would_stand_between_is_refused_where_it_is_declared() -> No
     assert "Plan" not in app.entities
 
 
+def test_children_that_no_parent_could_have_are_refused() -> None:
+    firms = Table("firms")
+
+    class Firm(Entity, table=firms):
+        number: Attr[int] = field(max=99)
+        primary = Key("FIRM", number).sort("FIRM")
+
+    by = r"Firm.primary groups by FIRM#\{number: Natural width=2\}, and its children by FIRM#"
+    with pytest.raises(UsageError, match=by + r"\{firm: Text\}"):
+
+        class Named(Entity, table=firms):
+            firm: Attr[str] = field()
+            primary = Firm.primary.children(firm).after("NAMED")
+
+    with pytest.raises(UsageError, match=by + r"\{firm: Natural width=3\}"):
+
+        class Wide(Entity, table=firms):
+            firm: Attr[int] = field(max=999)
+            primary = Firm.primary.children(firm).after("WIDE")
+
+    with pytest.raises(UsageError, match="is in table 'firms'; declare both in one table"):
+
+        class Elsewhere(Entity, table=Table("elsewhere")):
+            firm: Attr[int] = field(max=99)
+            primary = Firm.primary.children(firm).after("ELSEWHERE")
+
+
 def test_a_farther_kind_cannot_be_read_with_the_parent_alone() -> None:
     table = Table("other")
 

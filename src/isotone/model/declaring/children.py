@@ -24,9 +24,18 @@ from typing import TYPE_CHECKING, Any, Final
 from isotone.codec import readable
 from isotone.errors import UsageError
 from isotone.model.declaring.fields import Attr
-from isotone.model.declaring.keys import Index, Key, Part, component_of
+from isotone.model.declaring.keys import (
+    BoundKey,
+    Index,
+    Key,
+    Part,
+    component_of,
+    groups_alike,
+    partition_in_words,
+)
 
 if TYPE_CHECKING:
+    from isotone.model.declaring.table import Table
     from isotone.model.reading.access_patterns import Pattern
 
 _LOWEST: Final = "#"
@@ -68,7 +77,26 @@ class Children:
             key = Key(*self._partition, separator=separator)
         else:
             key = Index(index, *self._partition, separator=separator)
+        key.parent = self._parent
         return key.sort(own, *parts[1:], separator=self._declared.sort_separator)
+
+
+def check(declared: Key, bound: BoundKey, table: Table) -> None:
+    """Raise `UsageError` if the items of a child's key would not be in the collections of its parent."""
+    parent = declared.parent
+    if parent is None:
+        return
+    if parent.schema.table is not table:
+        raise UsageError(
+            f"key {bound.name!r} is of children of {parent}, which is in table {parent.schema.table.name!r}; "
+            "declare both in one table"
+        )
+    if not groups_alike(parent.key, bound):
+        raise UsageError(
+            f"key {bound.name!r}: {parent} groups by {partition_in_words(parent.key)}, and its children by "
+            f"{partition_in_words(bound)}, so none would be beside its parent; fields in children(…) need the type "
+            "of the parent's, and the same max="
+        )
 
 
 def _declaration(pattern: Pattern[Any]) -> Key:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 from isotone.codec.ids import ID_TYPES
 from isotone.errors import UsageError, ValidationException
 from isotone.model.declaring import (
+    children,
     entity_kinds,
     neighbours,
     previous_keys,
@@ -61,6 +62,8 @@ def declare(
         fields = _fields(entity, table)
         declared: dict[str, Key] = _members(entity, Key)
         keys = {key.name: bind_key(key, table, tag) for key in declared.values()}
+        for name, key in declared.items():
+            children.check(key, keys[name], table)
         _check_primary(keys)
         if unknown not in get_args(Unknown):
             raise UsageError(

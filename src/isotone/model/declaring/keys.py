@@ -55,6 +55,7 @@ class Key:
     """
 
     index: str | None = None
+    parent: Pattern[Any] | None = None  # of a key that was declared by `children`
     previous: tuple[Key, ...] = ()  # a tuple, because a Key itself is a descriptor
 
     def __init__(self, *partition: Part, separator: str = readable.SEPARATOR) -> None:
@@ -484,6 +485,27 @@ def bind_key(key: Key, table: Table, tag: str) -> BoundKey:
         )
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None
+
+
+def groups_alike(one: BoundKey, other: BoundKey) -> bool:
+    """Whether two keys of a table or an index write their partition in exactly the same form."""
+    return all(
+        slot.template == its.template
+        if isinstance(slot, StringSlot) and isinstance(its, StringSlot)
+        else isinstance(slot, StringSlot) is isinstance(its, StringSlot)
+        for slot, its in zip(one.partition, other.partition, strict=True)
+    )
+
+
+def partition_in_words(key: BoundKey) -> str:
+    """The form of a key's partition, for messages: `CUSTOMER#{number: Natural width=5}`."""
+    forms = [
+        slot.template.form([component.field.name for component in slot.components])
+        if isinstance(slot, StringSlot)
+        else slot.form
+        for slot in key.partition
+    ]
+    return " and ".join(forms)
 
 
 def collision(one: BoundKey, other: BoundKey) -> str | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Union
 from isotone.errors import InvalidItem, Unanswerable, UsageError
 from isotone.model.declaring.conditions import Condition, ValueComparison
 from isotone.model.declaring.entity_schema import EntitySchema
-from isotone.model.declaring.keys import BoundKey, StringSlot
+from isotone.model.declaring.keys import BoundKey, groups_alike, partition_in_words
 from isotone.model.reading.key_bounds import (
     KeyBounds,
     Restriction,
@@ -264,23 +264,14 @@ def _has_same_partition(parent: Pattern[Any], schema: EntitySchema, key: BoundKe
     """Whether a key's partition is written exactly like the parent's."""
     if schema.table is not parent.schema.table or key.index != parent.key.index:
         return False
-    return all(
-        slot.template == its.template
-        if isinstance(slot, StringSlot) and isinstance(its, StringSlot)
-        else isinstance(slot, StringSlot) is isinstance(its, StringSlot)
-        for slot, its in zip(parent.key.partition, key.partition, strict=True)
-    )
+    return groups_alike(parent.key, key)
 
 
 def _place_of(pattern: Pattern[Any]) -> str:
     """Where the items of a key stand, for messages."""
     index = pattern.key.index
     where = f"table {pattern.schema.table.name!r}" if index is None else f"index {index!r}"
-    forms = [
-        str(slot.template) if isinstance(slot, StringSlot) else slot.field.name
-        for slot in pattern.key.partition
-    ]
-    return f"{where} under {' and '.join(forms)}"
+    return f"{where} under {partition_in_words(pattern.key)}"
 
 
 def _whole(pattern: Pattern[Any]) -> Restriction:
