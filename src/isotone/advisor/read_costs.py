@@ -1,4 +1,4 @@
-"""Estimates the units of a read from the number of its items (`range_reading` if the sample lacks them); measures them.
+"""The estimated cost of a read, with its least and most: items, what a filter keeps, units (`range_reading`: items).
 
 If the sample has all items of the table, or of the collection that is read, the estimate is exact: the entries in the
 range and their sizes are known. Otherwise the beginning of the range is read (`range_reading`); a range that ends there

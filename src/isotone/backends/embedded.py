@@ -567,7 +567,7 @@ class Database(Native):
 
         If not, they raise `StorageBusy` at once while another process writes, and `TakesLong` for what computes for long.
         """
-        self.engine.file_waits.are_forbidden = not allowed
+        self.engine.writer_waits.are_forbidden = not allowed
         self._api.set_raises_if_long(not allowed)
 
     @property
@@ -640,7 +640,7 @@ class Database(Native):
 
     def _maintain(self) -> float:
         """Do a slice of background work, which yields to other processes that write."""
-        self.engine.file_waits.are_forbidden = True
+        self.engine.writer_waits.are_forbidden = True
         try:
             with in_background():
                 delay = self._api.maintain()

@@ -1,7 +1,7 @@
-"""`reading` and `writing`, the blocks of an engine: their locks, the commit, and the wait for the file (`busy_timeout`).
+"""`reading` and `writing`, the blocks of an engine: their locks, the commit, and the wait for other processes' writes.
 
-A block takes the engine's lock. While another process has the lock of the file, `writing` waits without the engine's lock,
-so that other threads can read (`FileWaits`). A process forks between two requests: a child must not inherit a running
+A block takes the engine's lock. While another process writes (the lock of the file, or the turn in PostgreSQL), `writing`
+waits up to `busy_timeout` without the engine's lock, so that other threads can read (`WriterWaits`). A process forks between two requests: a child must not inherit a running
 one, or a held lock.
 """
 
@@ -99,7 +99,7 @@ class WriteBlock:
                 try:
                     self._begin()
                 except StorageBusy as error:
-                    self._engine.file_waits.until_taken(self._begin, error)
+                    self._engine.writer_waits.until_taken(self._begin, error)
             except IsotoneError:
                 self._lock.release()
                 raise
@@ -167,8 +167,8 @@ class WriteBlock:
         self._transaction.__exit__(None, None, None)
 
 
-class FileWaits:
-    """Waits without the engine's lock while another process holds the file's lock, and measures the wait."""
+class WriterWaits:
+    """Waits without the engine's lock while another process is writing, and measures the wait."""
 
     def __init__(self, lock: Any, store: OrderedStore) -> None:
         self.count: int = 0

@@ -12,7 +12,7 @@ Rules that every caller keeps:
 - Background work that can be repeated after a power cut uses `writing_unsynced`, so nobody waits for its commits.
 
 While another process writes to the file, `writing` waits without holding the lock, so other threads can read. A thread
-that must not wait, such as a server's event loop, sets `engine.file_waits.are_forbidden`.
+that must not wait, such as a server's event loop, sets `engine.writer_waits.are_forbidden`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from isotone.clock import Clock, SystemClock
 from isotone.engine import damage
-from isotone.engine.blocks import OPEN, FileWaits, LockBlock, ReadBlock, WriteBlock
+from isotone.engine.blocks import OPEN, LockBlock, ReadBlock, WriteBlock, WriterWaits
 from isotone.engine.catalog import CATALOG, Catalog
 from isotone.engine.readers import Readers, ReadingBeside
 from isotone.engine.tree_counts import COUNTS, TreeCounts
@@ -105,8 +105,8 @@ class Engine:
         self.account = account
         self.stream_shards = stream_shards
         self.lock: Any = threading.RLock() if home is None else home.lock
-        self.file_waits: FileWaits = (
-            FileWaits(self.lock, store) if home is None else home.file_waits
+        self.writer_waits: WriterWaits = (
+            WriterWaits(self.lock, store) if home is None else home.writer_waits
         )
         self.home: Engine = home or self
         self.readers: Readers = Readers(self._open_reader) if home is None else home.readers
@@ -161,7 +161,7 @@ class Engine:
             try:
                 self._make_region(store)
             except StorageBusy as error:
-                self.file_waits.until_taken(partial(self._make_region, store), error)
+                self.writer_waits.until_taken(partial(self._make_region, store), error)
             return self.regions.get(region) or Engine(
                 store,
                 clock=home.clock,

@@ -54,8 +54,8 @@ def gauges(engine: Engine) -> dict[str, float]:
         "isotone_tables": float(
             sum(len(each.catalog.tables) for each in list(engine.regions.values()))
         ),
-        "isotone_file_lock_waits_total": float(engine.file_waits.count),
-        "isotone_file_lock_wait_seconds_total": engine.file_waits.seconds,
+        "isotone_file_lock_waits_total": float(engine.writer_waits.count),
+        "isotone_file_lock_wait_seconds_total": engine.writer_waits.seconds,
     }
     path = _path(engine)
     if path is not None:

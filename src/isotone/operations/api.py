@@ -215,7 +215,7 @@ class Api:
                     for request, result in zip(requests, results, strict=True)
                 ]
             except StorageBusy as error:
-                if self.engine.file_waits.are_forbidden:
+                if self.engine.writer_waits.are_forbidden:
                     raise
                 # One by one, each request would wait for the same lock again.
                 return [error] * len(requests)
@@ -250,7 +250,7 @@ class Api:
             return error
         except Exception as error:
             is_busy = isinstance(error, StorageBusy)
-            if not is_alone or (is_busy and self.engine.file_waits.are_forbidden):
+            if not is_alone or (is_busy and self.engine.writer_waits.are_forbidden):
                 raise
             return error
 

@@ -1,4 +1,4 @@
-"""PostgreSQL storage: a table for each tree; the queue of writing processes; what a lost session means for each.
+"""PostgreSQL storage: lookups, ranges in chunks, the commit (`durability`), the queue of writers, lost sessions.
 
 Round trips decide the speed, so there is one for each lookup, and one for each chunk of a range. A transaction has one
 for its beginning and one for its end. Its writes stay in a `WriteBuffer` until then; what it reads is read through that.
@@ -485,7 +485,7 @@ class PostgresStore:
                 self._wanted[statements] = None
                 raise _AttemptEnds
         if self._depth:
-            return self._write(*statements)
+            return self._in_transaction(*statements)
         if self._snapshots:
             return in_session(self._reading, self._snapshot_losses, statements)
         return repeated(self._reading, statements)
@@ -607,14 +607,14 @@ class PostgresStore:
 
     def _rows_at(self, relation: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         """The values of the rows of some keys. One round trip."""
-        (result,) = self._write(
+        (result,) = self._in_transaction(
             ServerStatement(self._sql.of(relation).rows, (array(rows_of(keys)),))
         )
         value_at = result.get_value
         return {value_at(row, 0): value_at(row, 1) for row in range(result.ntuples)}
 
-    def _write(self, *statements: ServerStatement) -> list[Any]:
-        """Results in the open transaction."""
+    def _in_transaction(self, *statements: ServerStatement) -> list[Any]:
+        """What statements read in the open transaction, which no buffered write has reached yet."""
         return in_session(self._writing, self._losses, statements)
 
     def _begin(self, wait: bool, synced: bool) -> None:

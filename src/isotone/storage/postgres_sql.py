@@ -1,4 +1,4 @@
-"""The SQL of the store on PostgreSQL: for one table (`TableSQL`), and for the tables of the schema itself (`SchemaSQL`).
+"""PostgreSQL's SQL: of one table (`TableSQL`), of the schema (`SchemaSQL`), of a commit's writes (`CommitStatements`).
 
     isotone_state    one row: the format, the revision that each commit raises, and one that rises with the list of trees
     isotone_trees    the table of each tree
