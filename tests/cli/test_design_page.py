@@ -19,11 +19,12 @@ from tests.cli.conftest import Run
 from tests.cli.test_seeding import MODULE
 from tests.workbench.page import Browserless
 
+import isotone
 from isotone.cli.design_page import LiveDesign
 from isotone.cli.design_process import DesignedModule, LoadFault
 from isotone.cli.workbench import PagesAlone
 from isotone.design import SampleRequest, SheetRequest
-from isotone.errors import UsageError
+from isotone.errors import UnknownOperationException, UsageError
 from isotone.server import running_server
 
 WAIT_SECONDS = 120
@@ -41,6 +42,7 @@ class LivePage:
     """The page of a module, and the faults that were reported."""
 
     def __init__(self, url: str, faults: list[LoadFault]) -> None:
+        self.url = url
         self.page = Browserless(url)
         self.faults = faults
         self.version = 0
@@ -165,6 +167,12 @@ def test_what_a_module_prints_and_how_it_ends_is_no_answer(
         Path("shop.py").write_text(MODULE.replace("Customer", "Client"))
         assert page.next() is None
         assert page.entities() == ["Client", "Order"]
+
+
+def test_an_sdk_is_told_what_answers_requests(site: Path) -> None:
+    refused = pytest.raises(UnknownOperationException, match="`isotone serve` answers requests")
+    with live() as page, isotone.connect(page.url) as store, refused:
+        store.backend.execute("ListTables", {})
 
 
 def test_there_must_be_a_module(site: Path, isotone: Run) -> None:

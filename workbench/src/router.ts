@@ -48,9 +48,11 @@ export function useIsLeft(): { readonly current: boolean } {
   return isLeft;
 }
 
-/** Changes values of the address in place; `replace` leaves no entry in the browser's history. */
+/** Changes values of the address in place; `replace` leaves no entry in the browser's history. The address is read anew, since
+ *  `route` has it only after the browser's event: otherwise the second of two changes would undo the first. */
 export function change(query: Record<string, string | null | undefined>, { replace = false } = {}): void {
-  const address = href(route.value.path, { ...route.value.query, ...query });
+  const now = parse(location.hash);
+  const address = href(now.path, { ...now.query, ...query });
   if (!replace) {
     location.hash = address;
     return;

@@ -167,14 +167,17 @@ def open_page(address: str) -> None:
         webbrowser.open(address)
 
 
+_NO_TABLES: Final = "This server has pages alone; `isotone serve` answers requests, and has the same pages at /workbench/"
+
+
 class PagesAlone:
     """A service for a server that has pages, but no database."""
 
     def send(self, operation: str, body: bytes, region: str = "") -> bytes:
-        raise UnknownOperationException()
+        raise UnknownOperationException(_NO_TABLES)
 
     def send_many(self, requests: Sequence[tuple[str, bytes]], region: str = "") -> Sequence[Any]:
-        return [UnknownOperationException() for _ in requests]
+        return [UnknownOperationException(_NO_TABLES) for _ in requests]
 
     def is_grouped(self, operation: str, body: bytes) -> bool:
         return False
