@@ -1,4 +1,4 @@
-"""Alternatives to a read: the other keys and their cost, and the index for a request (for a model's query: cost.py)."""
+"""Alternatives to a read: the other keys and their cost, a request's index (a model's query: model/reading/cost.py)."""
 
 from __future__ import annotations
 

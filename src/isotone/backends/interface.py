@@ -1,4 +1,4 @@
-"""`Backend` and `AsyncBackend`: the interface between the library and the engine that stores its data.
+"""`Backend`, `AsyncBackend`: the seam between library and engine; `InThread`: an AsyncStore's calls to a file.
 
 A backend executes one action of the DynamoDB API at a time. The model builds requests and reads responses; it cannot
 tell an embedded file from Amazon's service. Engines know nothing about the model.

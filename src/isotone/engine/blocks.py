@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from isotone.errors import ApiError, IsotoneError, StorageBusy, TakesLong
-from isotone.storage.interface import OrderedStore
+from isotone.storage.interface import OrderedStore, StoreTransaction
 
 if TYPE_CHECKING:
     from isotone.engine.engine import Engine
@@ -85,7 +85,7 @@ class WriteBlock:
         self._synced = synced
         self._exclusive = engine.store.exclusive
         self._lock = engine.lock
-        self._transaction = engine.store.transaction()
+        self._transaction: StoreTransaction
         self._depth = 0
 
     def reset(self) -> None:

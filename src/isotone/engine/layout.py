@@ -1,4 +1,4 @@
-"""Physical layout: keys of items and index entries, stored records, and whether an item's key attributes fit an index.
+"""Physical layout: keys of items and entries, records, which item fits an index, whether two records hold equal items.
 
     table entry   hash(partition) · partition · sort
     index entry   hash(partition parts) · partition parts · sort parts · table partition · table sort

@@ -93,7 +93,7 @@ def connect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> Store:
         clock,
         close,
         options.get("deadline", _DEADLINE),
-        _engine(target, options),
+        _engine_identity(target, options),
         names,
     )
 
@@ -121,12 +121,12 @@ def aconnect(target: Target = MEMORY, **options: Unpack[StoreOptions]) -> AsyncS
         clock,
         close,
         options.get("deadline", _DEADLINE),
-        _engine(target, options),
+        _engine_identity(target, options),
         names,
     )
 
 
-def _engine(target: Target, options: StoreOptions) -> EngineIdentity:
+def _engine_identity(target: Target, options: StoreOptions) -> EngineIdentity:
     """The given engine, or the address's. A tape that is replayed counts as DynamoDB."""
     name, given = options.get("engine"), options.get("capabilities")
     if given is not None:

@@ -1,4 +1,8 @@
-"""TransactGetItems, TransactWriteItems: CancellationReasons, ClientRequestToken, IdempotentParameterMismatchException."""
+"""TransactGetItems, TransactWriteItems: CancellationReasons, ClientRequestToken, IdempotentParameterMismatchException.
+
+A write goes through: entries → makers, which need no table yet → changes of items → all states are read → all conditions are
+tested → all is written.
+"""
 
 from __future__ import annotations
 
@@ -323,7 +327,7 @@ def _keys(engine: Engine, readings: Sequence[TransactedRead]) -> list[tuple[str,
 def transact_write_items(engine: Engine, request: TransactWriteItems) -> Answer:
     """Execute up to 100 writes and checks on several tables, all of them or none."""
     entries = [*map(entry_of, request.transact_items)]
-    makers = [*map(_prepare, entries)]
+    makers = [*map(_change_maker, entries)]
     tables = [entry.table_name for entry in entries]
     token_use = use_of(request.client_request_token, request.transact_items)
     with engine.writing:
@@ -410,7 +414,7 @@ def _check_parameters(
         try:
             check(entry)
         except ValidationException:
-            _changes(engine, [each.table_name for each in entries], makers)
+            _changes_or_cancel(engine, [each.table_name for each in entries], makers)
             raise
 
 
@@ -428,7 +432,7 @@ def entry_of(item: TransactWriteItem) -> TransactAction:
     return actions[0]
 
 
-def _prepare(entry: TransactAction) -> ChangeMaker:
+def _change_maker(entry: TransactAction) -> ChangeMaker:
     """Check everything that does not need the table: expressions, values, and the item or key."""
     update_expression = entry.update_expression if isinstance(entry, Update) else None
     binding = (
@@ -465,7 +469,7 @@ def _prepare(entry: TransactAction) -> ChangeMaker:
     return partial(make, key=key, matches=matches, on_failure=on_failure, nodes=binding.nodes)
 
 
-def _changes(
+def _changes_or_cancel(
     engine: Engine, names: Sequence[str], makers: Sequence[ChangeMaker]
 ) -> list[ItemChange]:
     """Every write as a change of an item. The first that does not fit its table is the only cancellation reason."""
@@ -489,7 +493,7 @@ def _write_if_all_true(
     meters: Mapping[str, CapacityMeter],
 ) -> list[ItemChange]:
     """Test all conditions, then write."""
-    changes = _changes(engine, names, makers)
+    changes = _changes_or_cancel(engine, names, makers)
     old = read_all(engine, changes)
     reasons: dict[int, Reason] = {}
     new: list[Sized | None] = _each(
@@ -519,7 +523,7 @@ def _reread(
     meters: Mapping[str, CapacityMeter],
 ) -> list[ItemChange]:
     """Charge a request that was already executed: its items are read, not written."""
-    changes = _changes(engine, names, makers)
+    changes = _changes_or_cancel(engine, names, makers)
     for name, change in zip(names, changes, strict=True):
         if meters:
             record = engine.store.get(change.table.tree, change.key)

@@ -1,4 +1,4 @@
-"""Runs blocking calls in threads: calls that wait for a disk, a network, or a simulation.
+"""Runs blocking calls of the workbench in threads of their own: calls that wait for a disk, a network, or a simulation.
 
 Each call has a thread of its own, so an engine that does not answer blocks no other call, and the event loop's executor
 stays free for the server. The threads are daemons: none delays the end of the process.
