@@ -22,11 +22,8 @@ KB = 1024
 
 
 def records(sizes: list[int]) -> Iterator[list[bytes]]:
-    """Records of items that say to be of these sizes, and have as many bytes, as a store gives them: in lists."""
-    each = (
-        pack({"n": {"N": str(place)}, "text": {"S": "x" * size}}, size)
-        for place, size in enumerate(sizes)
-    )
+    """Records of items that say to be of these sizes, as a store gives them: in lists."""
+    each = (pack({"n": {"N": str(place)}}, size) for place, size in enumerate(sizes))
     return iter(lambda: list(islice(each, 2)), [])
 
 

@@ -263,10 +263,12 @@ def total_size(records: Sequence[bytes]) -> int:
 
     Adds up each byte position of the sizes separately, so it creates no integer per record.
     """
-    size = 256 * sum(map(_third, records)) + sum(map(_fourth, records))
-    if sum(map(len, records)) < 255 * 256:  # no size is over 255 bytes longer than its record
-        return size
-    return 256 * 256 * sum(map(_second, records)) + size
+    high, middle, low = (
+        sum(map(_second, records)),
+        sum(map(_third, records)),
+        sum(map(_fourth, records)),
+    )
+    return (high << 16) + (middle << 8) + low
 
 
 def body_of(record: bytes) -> bytes:
