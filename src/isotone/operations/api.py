@@ -210,6 +210,8 @@ class Api:
                         if self._reads_together
                         else [self._answer(operation, body, False) for operation, body in requests]
                     )
+                if EvaluateFirst not in map(type, results):
+                    return results
                 return [
                     self._answer(*request, True) if type(result) is EvaluateFirst else result
                     for request, result in zip(requests, results, strict=True)

@@ -194,6 +194,7 @@ class ServerConnection(asyncio.Protocol):
         self._expects = False  # a client that waits for a 100 Continue has not got it
         self._fault: PlainResponse | None = None  # why the headers so far are refused
         self._quiet = 0.0  # seconds without activity, counted by the sweep
+        # How the request is answered that has none yet, its action ("" if it is not measured), and when it began.
         self._outstanding: tuple[ResponseStyle, bool, str, float] | None = None
         self._backlog: deque[_Waiting] = deque()
         self._blocked = False  # the client does not read
@@ -268,9 +269,10 @@ class ServerConnection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._in_head:
             return  # trailers are ignored
-        if name in self._headers:
+        headers = self._headers
+        if name in headers:
             value = self._joined(name, value)
-        self._headers[name] = value
+        headers[name] = value
 
     def on_headers_complete(self) -> None:
         self._in_head = False
@@ -478,12 +480,12 @@ class ServerConnection(asyncio.Protocol):
         if type(request) is RoutedPageRequest:
             assert self._page_requests is not None
             self._outstanding = ORDINARY, keep_alive, "", 0.0
-            self._page_requests.start(request, self._answer_with)
+            self._page_requests.start(request, self._answer)
         elif type(request) is Received:
             self._read_later(request, keep_alive)
         elif type(request) is MonitorRequest:
             peer = self._transport.get_extra_info("peername")
-            page = self._monitor.page(request.path, peer, self._answer_with)
+            page = self._monitor.page(request.path, peer, self._answer)
             if page is None:
                 self._outstanding = ORDINARY, keep_alive, "", 0.0
             else:
@@ -500,18 +502,13 @@ class ServerConnection(asyncio.Protocol):
                 request = request._replace(body=self._dispatcher.local_nodes((host, port)))
             self._respond(ORDINARY, request, keep_alive)
 
-    def _answer(self, result: Result) -> None:
-        """Send the service's answer to the outstanding request, and continue."""
-        assert self._outstanding is not None
-        _, _, operation, began = self._outstanding
-        self._observe(operation, result, began, 1)
-        self._answer_with(result)
-
-    def _answer_with(self, result: Result | PlainResponse) -> None:
+    def _answer(self, result: Result | PlainResponse) -> None:
         """Send the answer to the outstanding request, and continue."""
         assert self._outstanding is not None
-        style, keep_alive, _, _ = self._outstanding
+        style, keep_alive, operation, began = self._outstanding
         self._outstanding = None
+        if operation:
+            self._observe(operation, result, began, 1)
         try:
             self._respond(style, result, keep_alive)
         except Exception:  # as in `_start`
@@ -535,7 +532,7 @@ class ServerConnection(asyncio.Protocol):
             return
         if style.coding and type(result) is bytes and len(result) > _LARGE_ANSWER:
             self._outstanding = style, keep_alive, "", 0.0
-            self._dispatcher.run_long(partial(_encoded_or_broken, style, result), self._answer_with)
+            self._dispatcher.run_long(partial(_encoded_or_broken, style, result), self._answer)
             return
         if self._finishing and not self._backlog:
             keep_alive = False

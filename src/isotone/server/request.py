@@ -107,7 +107,7 @@ class Caller(NamedTuple):
     secure: bool  # over TLS
 
 
-class ServiceCall(msgspec.Struct, frozen=True):
+class ServiceCall(msgspec.Struct, frozen=True, gc=False):
     """A request for the service, and the style of its response."""
 
     operation: str
