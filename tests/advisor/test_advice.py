@@ -250,3 +250,19 @@ def test_a_condition_on_a_default_is_answered_like_any_other(team: isotone.Store
     not_the_default = {**request, "ExpressionAttributeValues": values}
     advice = isotone.explain(team, ("Query", not_the_default), tables=[tasks]).advice
     assert "Task.by_status" not in advice  # whose items without a status are elsewhere
+
+
+def test_what_a_stored_key_asks_for_is_a_condition_on_fields_for_the_other_patterns(
+    shop: isotone.Store,
+) -> None:
+    query = Order.primary.where(Order.number == 7).filter(Order.customer == "b")
+    explained = isotone.explain(shop, ("Query", query.request()), tables=[mixed])
+    (other, *_) = explained.alternatives
+    assert other.name == "Order.by_customer (index GSI1)"
+    assert other.why_not.startswith("answers 2 of 2 conditions by its key")
+    assert other.conditions == (
+        ("customer", "=", ({"S": "b"},)),
+        ("number", "=", ({"N": "7"},)),
+    )
+    assert other.request is not None
+    assert other.request["IndexName"] == "GSI1"

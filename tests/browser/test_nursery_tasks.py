@@ -218,7 +218,7 @@ def test_an_empty_range_leads_to_its_collection(window):
     until_first(bench, "10000")
 
 
-def test_advice_leads_to_the_form_of_a_pattern_with_the_number_that_was_asked_for(window):
+def test_advice_leads_to_what_a_pattern_finds_with_the_number_that_was_asked_for(window):
     bench = window()
     page = bench.page
     press(bench, "+ Filter")
@@ -231,8 +231,27 @@ def test_advice_leads_to_the_form_of_a_pattern_with_the_number_that_was_asked_fo
     advice.get_by_role("link", name="Order.by_number").click()
     page.get_by_role("form", name="Order.by_number").wait_for()
     assert page.get_by_label("number", exact=True).input_value() == "10007"
-    press(bench, "Run")
     until_first(bench, "10007")
+
+
+def test_the_pattern_that_advice_leads_to_finds_no_more_than_the_query(window, store):
+    store.update(Order, Order.status.set("SHIPPED"), customer="a", ordered_on=MARCH, number=10_000)
+    bench = window()
+    page = bench.page
+    find_by_status(bench, "NEW")
+    press(bench, "+ Filter")
+    page.get_by_label("Attribute", exact=True).fill("customer")
+    page.get_by_label("Value", exact=True).fill("a")
+    press(bench, "Explain")
+    advice = page.locator(".save-by")
+    advice.get_by_role("link", name="Order.primary").wait_for()
+    assert "answers 1 of 2 conditions" in advice.inner_text()
+    advice.get_by_role("link", name="Order.primary").click()
+    page.get_by_role("form", name="Order.primary").wait_for()
+    assert page.get_by_label("customer", exact=True).input_value() == "a"
+    assert page.get_by_label("Attribute", exact=True).input_value() == "status"
+    assert page.get_by_label("Value", exact=True).input_value() == "NEW"
+    until_first(bench, "10002")
 
 
 def test_what_stands_in_the_hidden_form_of_keys_does_not_stop_a_pattern(window):
