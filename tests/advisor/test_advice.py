@@ -266,3 +266,28 @@ def test_what_a_stored_key_asks_for_is_a_condition_on_fields_for_the_other_patte
     )
     assert other.request is not None
     assert other.request["IndexName"] == "GSI1"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "advice"),
+    [
+        ("0", "an index with the partition key GSI1PK, sorted by number"),
+        ("0003", "a sparse index with the wanted items alone, or a narrower range"),
+    ],
+)
+def test_a_range_that_has_the_whole_collection_leaves_the_key_to_that_of_the_filter(
+    shop: isotone.Store, prefix: str, advice: str
+) -> None:
+    request = {
+        "TableName": "mixed",
+        "IndexName": "GSI1",
+        "KeyConditionExpression": "GSI1PK = :p AND begins_with(GSI1SK, :s)",
+        "FilterExpression": "#n > :n",
+        "ExpressionAttributeNames": {"#n": "number"},
+        "ExpressionAttributeValues": {
+            ":p": {"S": "CUSTOMER#a"},
+            ":s": {"S": prefix},
+            ":n": {"N": "35"},
+        },
+    }
+    assert isotone.explain(shop, ("Query", request), tables=[mixed]).advice == advice

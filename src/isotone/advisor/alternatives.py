@@ -243,6 +243,10 @@ def _index_for(plan: ReadPlan, contents: TableSample, patterns: ModelPatterns) -
     alone = {name: plan_key(where, (), (name,)) for name in names}
     equal = [name for name in names if alone[name].equal]
     ranged = [name for name in names if alone[name].ranges]
+    if _keeps_collections(
+        plan, contents
+    ):  # a range that only names a kind needs no place in a new key
+        ranged = [name for name in ranged if name in plan.filter.attributes]
     if not any(name in plan.filter.attributes for name in (*equal, *ranged[:1])):
         return _NARROWER
     if not equal:
@@ -260,6 +264,12 @@ def _index_for(plan: ReadPlan, contents: TableSample, patterns: ModelPatterns) -
     sorted_by = f", sorted by {' and then '.join(sort)}" if sort else ""
     stored = "" if where == conditions else ", if every item stores them"
     return f"an index with the partition key {equal[0]}{sorted_by}{stored}"
+
+
+def _keeps_collections(plan: ReadPlan, contents: TableSample) -> bool:
+    """Whether the range of a read has all sampled items of its collections."""
+    entries = [each for each in contents.items if has_key(plan.key, each)]
+    return all(plan.is_in_range(each) for each in entries if plan.is_in_partition(each))
 
 
 # The share of items returned above which an index of its own would cost more than the filter.
