@@ -609,6 +609,52 @@ def test_the_next_line_of_an_order_is_proposed_and_an_order_that_is_there_is_not
         bench.page.get_by_role("button", name="Close the item").click()
 
 
+def test_letters_wait_for_the_form_of_a_line_that_is_being_opened(window: Any) -> None:
+    bench = window()
+    item(bench, 7)
+    held: list[Any] = []
+    bench.page.route("**/api/execute", lambda route: held.append(route))
+    press(bench, "+ Line")
+    while not held:
+        bench.page.wait_for_timeout(20)
+    bench.page.keyboard.type("shn")  # would download, show the saved queries, begin another item
+    assert bench.page.get_by_role("dialog").count() == 0
+    assert bench.page.get_by_role("heading", name="New item").count() == 0
+    for each in held:
+        each.continue_()
+    focus_is(bench, "product")
+
+
+ORDER_7 = "#/t/sales/items?pk=%5B%22S%3AORDER%2300007%22%5D"
+
+
+def test_on_a_phone_a_line_can_be_added_below_many_attributes(window: Any) -> None:
+    bench = window(ORDER_7, **PHONE)
+    bench.page.set_viewport_size({"width": 390, "height": 480})
+    bench.page.get_by_role("option").first.tap()
+    foot = bench.page.locator(".beside-it")
+    bench.page.get_by_role("button", name="+ Line").wait_for()
+    panel = bench.page.locator(".inspected").bounding_box()
+    scrolled = bench.page.locator(".inspected").evaluate(
+        "(it) => it.scrollHeight > it.clientHeight"
+    )
+    box = foot.get_by_role("button").bounding_box()
+    assert scrolled
+    assert box["y"] + box["height"] <= panel["y"] + panel["height"]
+
+
+def test_on_a_phone_no_input_moves_while_somebody_types_into_it(window: Any) -> None:
+    bench = window(ORDER_7, **PHONE)
+    bench.page.get_by_role("option").first.tap()
+    press(bench, "Edit")
+    field = bench.page.get_by_role("form").get_by_label("total", exact=True)
+    before = field.bounding_box()
+    field.press("End")
+    bench.page.keyboard.type("1")
+    bench.page.get_by_role("button", name="Put back").wait_for()
+    assert field.bounding_box() == before
+
+
 def test_the_order_of_lines_without_one_is_offered(window: Any, store: Store) -> None:
     store.delete(Order, number=7)
     bench = window("#/t/sales/items?pk=%5B%22S%3AORDER%2300007%22%5D")
