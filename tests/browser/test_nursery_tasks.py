@@ -458,11 +458,51 @@ def test_the_bar_of_what_is_selected_cuts_no_line_of_the_status(window):
     assert bar["y"] + bar["height"] <= status["y"] + 1  # the line between them
 
 
-def test_the_name_of_a_table_is_whole_beside_its_tabs(window):
-    bench = window(width=390, has_touch=True, is_mobile=True)
+@pytest.mark.parametrize("address", ["#/t/nursery/items", "#/queries"])
+def test_the_title_is_whole_beside_the_tabs_of_a_table_and_alone(window, address):
+    bench = window(address, width=390, has_touch=True, is_mobile=True)
     script = """(title) => {
         const text = document.createRange();
         text.selectNodeContents(title);
         return text.getBoundingClientRect().width <= title.getBoundingClientRect().width;
     }"""
+    bench.page.locator(".top .title").wait_for()
     assert bench.page.locator(".top .title").evaluate(script)
+
+
+def test_the_first_values_on_a_phone_are_those_of_fields(window):
+    bench = window(width=520, has_touch=True, is_mobile=True)
+    names = bench.page.locator(".first-values small")
+    names.first.wait_for()
+    shown = {each for each in names.all_inner_texts() if not each.startswith("+")}
+    assert shown <= {
+        "number",
+        "customer",
+        "ordered_on",
+        "status",
+        "total",
+        "carrier",
+        "revision",
+        "plant",
+        "line",
+    }
+
+
+def test_no_button_moves_when_a_pattern_is_chosen(window):
+    bench = window(width=1400)
+    new = bench.page.get_by_role("button", name="New item")
+    before = new.bounding_box()
+    bench.page.get_by_label("Access pattern").select_option("Order.by_status")
+    bench.page.get_by_role("form", name="Order.by_status").wait_for()
+    assert new.bounding_box() == before
+
+
+def test_the_focus_on_the_box_for_all_items_is_drawn_within_the_head(window):
+    bench = window()
+    bench.page.keyboard.press("Tab")
+    box = bench.page.get_by_label("Select all items that are loaded")
+    box.focus()
+    style = "(box) => { const {outlineOffset, outlineWidth} = getComputedStyle(box); return [outlineOffset, outlineWidth]; }"
+    offset, width = (float(each.removesuffix("px")) for each in box.evaluate(style))
+    assert width > 0
+    assert offset + width <= 0
