@@ -291,3 +291,21 @@ def test_a_range_that_has_the_whole_collection_leaves_the_key_to_that_of_the_fil
         },
     }
     assert isotone.explain(shop, ("Query", request), tables=[mixed]).advice == advice
+
+
+def test_a_range_of_a_stored_key_that_no_other_pattern_has_is_named(shop: isotone.Store) -> None:
+    request = {
+        "TableName": "mixed",
+        "IndexName": "GSI1",
+        "KeyConditionExpression": "GSI1PK = :p AND begins_with(GSI1SK, :s)",
+        "FilterExpression": "#n = :n",
+        "ExpressionAttributeNames": {"#n": "number"},
+        "ExpressionAttributeValues": {
+            ":p": {"S": "CUSTOMER#a"},
+            ":s": {"S": "0003"},
+            ":n": {"N": "32"},
+        },
+    }
+    assert isotone.explain(shop, ("Query", request), tables=[mixed]).advice == (
+        "Order.primary (table mixed) answers 1 of 2 conditions by its key, without the range of GSI1SK"
+    )

@@ -110,10 +110,19 @@ def _answering(
         count = sum(_may_be(schema, item) for item in wanted)
         if count < len(wanted):
             answered += f", for {count} of {len(wanted)} wanted items of the sample"
+        if lost := _lost_range(plan, contents, schema):
+            answered += f", without the range of {lost}"
         if count or not wanted:
             found.append((count, query, answered))
     found.sort(key=lambda each: -each[0])
     return [(query, answered) for _, query, answered in found]
+
+
+def _lost_range(plan: ReadPlan, contents: TableSample, schema: EntitySchema) -> str:
+    """The sort key whose range is no condition on a field, so that no other pattern has it; empty if all items are in it."""
+    fields = {field.attribute for field in schema.fields.values()}
+    names = [term.attribute for term in plan.key_plan.ranges if term.attribute not in fields]
+    return names[0] if names and not _keeps_collections(plan, contents) else ""
 
 
 def _may_be(schema: EntitySchema, item: Item) -> bool:
