@@ -342,6 +342,23 @@ def test_the_own_queries_of_the_workbench_are_shown_if_they_are_wanted(
     bench.page.get_by_role("dialog").wait_for()
 
 
+def test_the_list_of_expensive_queries_leads_to_what_costs_less(
+    served: tuple[Workbench, Store],
+) -> None:
+    bench, store = served
+    store.create(Order(customer="eve", number=9_000, placed=START, total=Decimal(1)))
+    assert len(store.all(Order.primary.scan().filter(Order.customer == "eve"))) == 1
+    bench.open("#/queries")  # no table was shown before
+    rows = bench.page.locator(".shapes tbody tr")
+    rows.filter(has_text="customer = ?").get_by_role("button", name="Explain").click()
+    advice = bench.page.locator(".save-by")
+    advice.get_by_role("link", name="Order.by_customer").click()
+    bench.page.get_by_role("form", name="Order.by_customer").wait_for()
+    bench.wait_for_items(1)
+    assert bench.rows.count() == 1
+    assert "eve" in bench.rows.first.inner_text()
+
+
 def test_the_library_s_own_reads_are_named_among_the_queries(
     served: tuple[Workbench, Store],
 ) -> None:
@@ -631,7 +648,7 @@ ORDER_7 = "#/t/sales/items?pk=%5B%22S%3AORDER%2300007%22%5D"
 def test_on_a_phone_a_line_can_be_added_below_many_attributes(window: Any) -> None:
     bench = window(ORDER_7, **PHONE)
     bench.page.set_viewport_size({"width": 390, "height": 480})
-    bench.page.get_by_role("option").first.tap()
+    bench.rows.first.tap()
     foot = bench.page.locator(".beside-it")
     bench.page.get_by_role("button", name="+ Line").wait_for()
     panel = bench.page.locator(".inspected").bounding_box()
@@ -645,7 +662,7 @@ def test_on_a_phone_a_line_can_be_added_below_many_attributes(window: Any) -> No
 
 def test_on_a_phone_no_input_moves_while_somebody_types_into_it(window: Any) -> None:
     bench = window(ORDER_7, **PHONE)
-    bench.page.get_by_role("option").first.tap()
+    bench.rows.first.tap()
     press(bench, "Edit")
     field = bench.page.get_by_role("form").get_by_label("total", exact=True)
     before = field.bounding_box()

@@ -4,9 +4,10 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { call, isDescribed, type CallError, type Request } from "../api";
 import { href } from "../router";
-import { models, tables } from "../session";
+import { loadModel, models, refreshTable, tables } from "../session";
 import { Dialog } from "../shell/dialog";
 import { Failure } from "../shell/failure";
+import { useStore } from "../store";
 import { count, own, plural } from "../values";
 import { ExplainedDrawing, type DrawnView } from "./explained_drawing";
 import { sentQuery, type Condition } from "./pattern_form";
@@ -97,6 +98,12 @@ export function Explained({ given, onFault, onGo }: Props) {
     );
     return () => cancel.abort();
   }, [JSON.stringify(given)]);
+  const answer = found?.alternatives.some((each) => each.request) ? found.table : "";
+  useEffect(() => {
+    if (!answer) return;
+    loadModel(answer); // a page without a table has none yet
+    if (!tables.value?.some((each) => each.name === answer && isDescribed(each))) void refreshTable(answer);
+  }, [answer]);
   const measure = () => {
     const { signal } = asked.current;
     setMeasuring(true);
@@ -196,9 +203,9 @@ function Advice({ table, text, others, onGo }: { table: string; text: string; ot
 function Alternative({ table, name, others, onGo }: { table: string; name: string; others: Other[]; onGo: Props["onGo"] }) {
   const [pattern, place] = name.split(/ (?=\()/);
   const [entity, key] = pattern!.split(".");
-  const known = own(models.value, table)?.model?.entities.find((each) => each.name === entity);
+  const known = own(useStore(models), table)?.model?.entities.find((each) => each.name === entity);
   const way = known?.patterns.find((each) => each.name === key);
-  const described = tables.value?.find((each) => each.name === table);
+  const described = useStore(tables)?.find((each) => each.name === table);
   if (!known || !way || !described || !isDescribed(described)) return <>{name}</>;
   const other = others.find((each) => each.name === name);
   const sent = other?.request ? sentQuery(described, known, way, other.request, other.conditions) : {};
