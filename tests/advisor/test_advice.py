@@ -250,3 +250,62 @@ def test_a_condition_on_a_default_is_answered_like_any_other(team: isotone.Store
     not_the_default = {**request, "ExpressionAttributeValues": values}
     advice = isotone.explain(team, ("Query", not_the_default), tables=[tasks]).advice
     assert "Task.by_status" not in advice  # whose items without a status are elsewhere
+
+
+def test_what_a_stored_key_asks_for_is_a_condition_on_fields_for_the_other_patterns(
+    shop: isotone.Store,
+) -> None:
+    query = Order.primary.where(Order.number == 7).filter(Order.customer == "b")
+    explained = isotone.explain(shop, ("Query", query.request()), tables=[mixed])
+    (other, *_) = explained.alternatives
+    assert other.name == "Order.by_customer (index GSI1)"
+    assert other.why_not.startswith("answers 2 of 2 conditions by its key")
+    assert other.conditions == (
+        ("customer", "=", ({"S": "b"},)),
+        ("number", "=", ({"N": "7"},)),
+    )
+    assert other.request is not None
+    assert other.request["IndexName"] == "GSI1"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "advice"),
+    [
+        ("0", "an index with the partition key GSI1PK, sorted by number"),
+        ("0003", "a sparse index with the wanted items alone, or a narrower range"),
+    ],
+)
+def test_a_range_that_has_the_whole_collection_leaves_the_key_to_that_of_the_filter(
+    shop: isotone.Store, prefix: str, advice: str
+) -> None:
+    request = {
+        "TableName": "mixed",
+        "IndexName": "GSI1",
+        "KeyConditionExpression": "GSI1PK = :p AND begins_with(GSI1SK, :s)",
+        "FilterExpression": "#n > :n",
+        "ExpressionAttributeNames": {"#n": "number"},
+        "ExpressionAttributeValues": {
+            ":p": {"S": "CUSTOMER#a"},
+            ":s": {"S": prefix},
+            ":n": {"N": "35"},
+        },
+    }
+    assert isotone.explain(shop, ("Query", request), tables=[mixed]).advice == advice
+
+
+def test_a_range_of_a_stored_key_that_no_other_pattern_has_is_named(shop: isotone.Store) -> None:
+    request = {
+        "TableName": "mixed",
+        "IndexName": "GSI1",
+        "KeyConditionExpression": "GSI1PK = :p AND begins_with(GSI1SK, :s)",
+        "FilterExpression": "#n = :n",
+        "ExpressionAttributeNames": {"#n": "number"},
+        "ExpressionAttributeValues": {
+            ":p": {"S": "CUSTOMER#a"},
+            ":s": {"S": "0003"},
+            ":n": {"N": "32"},
+        },
+    }
+    assert isotone.explain(shop, ("Query", request), tables=[mixed]).advice == (
+        "Order.primary (table mixed) answers 1 of 2 conditions by its key, without the range of GSI1SK"
+    )

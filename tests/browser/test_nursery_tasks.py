@@ -218,7 +218,7 @@ def test_an_empty_range_leads_to_its_collection(window):
     until_first(bench, "10000")
 
 
-def test_advice_leads_to_the_form_of_a_pattern_with_the_number_that_was_asked_for(window):
+def test_advice_leads_to_what_a_pattern_finds_with_the_number_that_was_asked_for(window):
     bench = window()
     page = bench.page
     press(bench, "+ Filter")
@@ -231,8 +231,27 @@ def test_advice_leads_to_the_form_of_a_pattern_with_the_number_that_was_asked_fo
     advice.get_by_role("link", name="Order.by_number").click()
     page.get_by_role("form", name="Order.by_number").wait_for()
     assert page.get_by_label("number", exact=True).input_value() == "10007"
-    press(bench, "Run")
     until_first(bench, "10007")
+
+
+def test_the_pattern_that_advice_leads_to_finds_no_more_than_the_query(window, store):
+    store.update(Order, Order.status.set("SHIPPED"), customer="a", ordered_on=MARCH, number=10_000)
+    bench = window()
+    page = bench.page
+    find_by_status(bench, "NEW")
+    press(bench, "+ Filter")
+    page.get_by_label("Attribute", exact=True).fill("customer")
+    page.get_by_label("Value", exact=True).fill("a")
+    press(bench, "Explain")
+    advice = page.locator(".save-by")
+    advice.get_by_role("link", name="Order.primary").wait_for()
+    assert "answers 1 of 2 conditions" in advice.inner_text()
+    advice.get_by_role("link", name="Order.primary").click()
+    page.get_by_role("form", name="Order.primary").wait_for()
+    assert page.get_by_label("customer", exact=True).input_value() == "a"
+    assert page.get_by_label("Attribute", exact=True).input_value() == "status"
+    assert page.get_by_label("Value", exact=True).input_value() == "NEW"
+    until_first(bench, "10002")
 
 
 def test_what_stands_in_the_hidden_form_of_keys_does_not_stop_a_pattern(window):
@@ -439,11 +458,51 @@ def test_the_bar_of_what_is_selected_cuts_no_line_of_the_status(window):
     assert bar["y"] + bar["height"] <= status["y"] + 1  # the line between them
 
 
-def test_the_name_of_a_table_is_whole_beside_its_tabs(window):
-    bench = window(width=390, has_touch=True, is_mobile=True)
+@pytest.mark.parametrize("address", ["#/t/nursery/items", "#/queries"])
+def test_the_title_is_whole_beside_the_tabs_of_a_table_and_alone(window, address):
+    bench = window(address, width=390, has_touch=True, is_mobile=True)
     script = """(title) => {
         const text = document.createRange();
         text.selectNodeContents(title);
         return text.getBoundingClientRect().width <= title.getBoundingClientRect().width;
     }"""
+    bench.page.locator(".top .title").wait_for()
     assert bench.page.locator(".top .title").evaluate(script)
+
+
+def test_the_first_values_on_a_phone_are_those_of_fields(window):
+    bench = window(width=520, has_touch=True, is_mobile=True)
+    names = bench.page.locator(".first-values small")
+    names.first.wait_for()
+    shown = {each for each in names.all_inner_texts() if not each.startswith("+")}
+    assert shown <= {
+        "number",
+        "customer",
+        "ordered_on",
+        "status",
+        "total",
+        "carrier",
+        "revision",
+        "plant",
+        "line",
+    }
+
+
+def test_no_button_moves_when_a_pattern_is_chosen(window):
+    bench = window(width=1400)
+    new = bench.page.get_by_role("button", name="New item")
+    before = new.bounding_box()
+    bench.page.get_by_label("Access pattern").select_option("Order.by_status")
+    bench.page.get_by_role("form", name="Order.by_status").wait_for()
+    assert new.bounding_box() == before
+
+
+def test_the_focus_on_the_box_for_all_items_is_drawn_within_the_head(window):
+    bench = window()
+    bench.page.keyboard.press("Tab")
+    box = bench.page.get_by_label("Select all items that are loaded")
+    box.focus()
+    style = "(box) => { const {outlineOffset, outlineWidth} = getComputedStyle(box); return [outlineOffset, outlineWidth]; }"
+    offset, width = (float(each.removesuffix("px")) for each in box.evaluate(style))
+    assert width > 0
+    assert offset + width <= 0

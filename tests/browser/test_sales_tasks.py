@@ -342,6 +342,23 @@ def test_the_own_queries_of_the_workbench_are_shown_if_they_are_wanted(
     bench.page.get_by_role("dialog").wait_for()
 
 
+def test_the_list_of_expensive_queries_leads_to_what_costs_less(
+    served: tuple[Workbench, Store],
+) -> None:
+    bench, store = served
+    store.create(Order(customer="eve", number=9_000, placed=START, total=Decimal(1)))
+    assert len(store.all(Order.primary.scan().filter(Order.customer == "eve"))) == 1
+    bench.open("#/queries")  # no table was shown before
+    rows = bench.page.locator(".shapes tbody tr")
+    rows.filter(has_text="customer = ?").get_by_role("button", name="Explain").click()
+    advice = bench.page.locator(".save-by")
+    advice.get_by_role("link", name="Order.by_customer").click()
+    bench.page.get_by_role("form", name="Order.by_customer").wait_for()
+    bench.wait_for_items(1)
+    assert bench.rows.count() == 1
+    assert "eve" in bench.rows.first.inner_text()
+
+
 def test_the_library_s_own_reads_are_named_among_the_queries(
     served: tuple[Workbench, Store],
 ) -> None:
@@ -607,6 +624,52 @@ def test_the_next_line_of_an_order_is_proposed_and_an_order_that_is_there_is_not
         assert form.get_by_label("line", exact=True).input_value() == wanted
         focus_is(bench, "product")
         bench.page.get_by_role("button", name="Close the item").click()
+
+
+def test_letters_wait_for_the_form_of_a_line_that_is_being_opened(window: Any) -> None:
+    bench = window()
+    item(bench, 7)
+    held: list[Any] = []
+    bench.page.route("**/api/execute", lambda route: held.append(route))
+    press(bench, "+ Line")
+    while not held:
+        bench.page.wait_for_timeout(20)
+    bench.page.keyboard.type("shn")  # would download, show the saved queries, begin another item
+    assert bench.page.get_by_role("dialog").count() == 0
+    assert bench.page.get_by_role("heading", name="New item").count() == 0
+    for each in held:
+        each.continue_()
+    focus_is(bench, "product")
+
+
+ORDER_7 = "#/t/sales/items?pk=%5B%22S%3AORDER%2300007%22%5D"
+
+
+def test_on_a_phone_a_line_can_be_added_below_many_attributes(window: Any) -> None:
+    bench = window(ORDER_7, **PHONE)
+    bench.page.set_viewport_size({"width": 390, "height": 480})
+    bench.rows.first.tap()
+    foot = bench.page.locator(".beside-it")
+    bench.page.get_by_role("button", name="+ Line").wait_for()
+    panel = bench.page.locator(".inspected").bounding_box()
+    scrolled = bench.page.locator(".inspected").evaluate(
+        "(it) => it.scrollHeight > it.clientHeight"
+    )
+    box = foot.get_by_role("button").bounding_box()
+    assert scrolled
+    assert box["y"] + box["height"] <= panel["y"] + panel["height"]
+
+
+def test_on_a_phone_no_input_moves_while_somebody_types_into_it(window: Any) -> None:
+    bench = window(ORDER_7, **PHONE)
+    bench.rows.first.tap()
+    press(bench, "Edit")
+    field = bench.page.get_by_role("form").get_by_label("total", exact=True)
+    before = field.bounding_box()
+    field.press("End")
+    bench.page.keyboard.type("1")
+    bench.page.get_by_role("button", name="Put back").wait_for()
+    assert field.bounding_box() == before
 
 
 def test_the_order_of_lines_without_one_is_offered(window: Any, store: Store) -> None:

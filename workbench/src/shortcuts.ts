@@ -45,12 +45,13 @@ function isPressing(event: KeyboardEvent): boolean {
   return event.target instanceof Element && event.target.closest("a[href], button, summary, label") !== null;
 }
 
-/** Whether a letter may have been meant for a form: the focus is on one of its buttons, or a click beside it has taken it.
+/** Whether a letter may have been meant for a form: the focus is on one of its buttons, or on the one that opens it just now, or a
+ * click beside it has taken it.
  * Esc leaves the form for the keys of the page. */
 function isForForm(event: KeyboardEvent): boolean {
   if (event.key.length !== 1 || event.metaKey || event.ctrlKey || event.altKey) return false;
   const at = event.target instanceof Element ? event.target : document.body;
-  return at.closest(".item-form") !== null || (document.querySelector(".item-form[data-typed]:not([data-left])") !== null && at.closest(".scroller") === null);
+  return at.closest(".item-form, [aria-busy='true']") !== null || (document.querySelector(".item-form[data-typed]:not([data-left])") !== null && at.closest(".scroller") === null);
 }
 
 function nameOf(event: KeyboardEvent): string {

@@ -13,10 +13,19 @@ from isotone.advisor.read_plan import ReadPlan, plan_of_read
 from isotone.advisor.table_sample import TableSample, has_key, projected
 from isotone.expressions import CompiledCondition
 from isotone.expressions.key_planning import distinct, joined, plan_key
-from isotone.model import EntitySchema, Query, Read, Stats, Steps, queries_for, waste_of
+from isotone.model import (
+    EntitySchema,
+    Query,
+    Read,
+    Stats,
+    Steps,
+    ValueComparison,
+    queries_for,
+    waste_of,
+)
 from isotone.tables.description import TableDescription
 from isotone.text_table import pluralized
-from isotone.values.types import Item
+from isotone.values.types import AttributeValue, Item
 
 
 def alternatives_of(
@@ -34,27 +43,27 @@ def alternatives_of(
         ways = list(_of_model(read, contents))
     else:
         ways = list(_of_patterns(plan, contents, patterns))
-        named = {name for name, _, _ in ways}
-        ways += [way for way in _of_table(plan, contents, patterns) if way[0] not in named]
+        named = {alternative.name for alternative, _ in ways}
+        ways += [way for way in _of_table(plan, contents, patterns) if way[0].name not in named]
     found, spent = [], 0.0
-    for name, why_not, way in ways:
+    for alternative, way in ways:
         if way is None:
-            found.append(Alternative(name, why_not))
+            found.append(alternative)
             continue
         cost, units, _ = yield from estimate_read(way, contents, budget)
         spent += units
-        is_answer = not why_not or why_not.startswith("answers ")
-        found.append(
-            Alternative(name, _compared(why_not, cost, estimate) if is_answer else why_not, cost)
-        )
+        why_not = alternative.why_not
+        if not why_not or why_not.startswith("answers "):
+            why_not = _compared(why_not, cost, estimate)
+        found.append(replace(alternative, why_not=why_not, cost=cost))
     if plan.operation == "Query":
         cost = described_cost(plan.as_scan(contents.shape.key), contents)
         found.append(Alternative(f"Scan of table {plan.table}", "reads everything", cost))
     return tuple(found), spent
 
 
-Way = tuple[str, str, ReadPlan | None]
-"""The name of another key, why it was not used, and its plan; None if it cannot answer."""
+Way = tuple[Alternative, ReadPlan | None]
+"""Another key, why it was not used, and its plan; None if it cannot answer."""
 
 
 def _of_model(read: Read[Any], contents: TableSample) -> Iterator[Way]:
@@ -63,21 +72,28 @@ def _of_model(read: Read[Any], contents: TableSample) -> Iterator[Way]:
     ways, reasons = queries_for(entity, (*read.asked, *read.filters))
     for query, answered in ways:
         if query.name != read.name:
-            yield query.name, answered, plan_of_read(query, contents.shape)
+            yield Alternative(query.name, answered), plan_of_read(query, contents.shape)
     for reason in reasons:
         name, _, why = reason.partition(": ")
         if name != read.name:
-            yield name, why, None
+            yield Alternative(name, why), None
 
 
 def _of_patterns(plan: ReadPlan, contents: TableSample, patterns: ModelPatterns) -> Iterator[Way]:
     """The patterns of a model that answer conditions on the fields of an entity."""
     for query, answered in _answering(plan, contents, patterns):
-        yield (
-            f"{query.name} ({_place(query.index, plan.table)})",
-            answered,
-            plan_of_read(query, contents.shape),
-        )
+        name = f"{query.name} ({_place(query.index, plan.table)})"
+        way = plan_of_read(query, contents.shape)
+        yield Alternative(name, answered, None, way.request[1], _comparisons(query)), way
+
+
+def _comparisons(query: Query[Any]) -> tuple[tuple[str, str, tuple[AttributeValue, ...]], ...]:
+    """The comparisons of a query with values, of its key and of its filter, by the attributes of the fields."""
+    return tuple(
+        (each.field.attribute, each.operator, tuple(map(each.field.wire.encode, each.values)))
+        for each in (*query.asked, *query.filters)
+        if isinstance(each, ValueComparison) and not each.path
+    )
 
 
 def _answering(
@@ -94,10 +110,19 @@ def _answering(
         count = sum(_may_be(schema, item) for item in wanted)
         if count < len(wanted):
             answered += f", for {count} of {len(wanted)} wanted items of the sample"
+        if lost := _lost_range(plan, contents, schema):
+            answered += f", without the range of {lost}"
         if count or not wanted:
             found.append((count, query, answered))
     found.sort(key=lambda each: -each[0])
     return [(query, answered) for _, query, answered in found]
+
+
+def _lost_range(plan: ReadPlan, contents: TableSample, schema: EntitySchema) -> str:
+    """The sort key whose range is no condition on a field, so that no other pattern has it; empty if all items are in it."""
+    fields = {field.attribute for field in schema.fields.values()}
+    names = [term.attribute for term in plan.key_plan.ranges if term.attribute not in fields]
+    return names[0] if names and not _keeps_collections(plan, contents) else ""
 
 
 def _may_be(schema: EntitySchema, item: Item) -> bool:
@@ -125,11 +150,11 @@ def _of_table(plan: ReadPlan, contents: TableSample, patterns: ModelPatterns) ->
         name = _named(way, index, patterns)
         if way.operation == "Scan":
             missing = " and ".join(f"{each} = …" for each in way.key.partition_names)
-            yield name, f"needs {missing}", None
+            yield Alternative(name, f"needs {missing}"), None
         elif not _can_be_asked(plan, way):
-            yield name, "would have to filter by its own key", None
+            yield Alternative(name, "would have to filter by its own key"), None
         else:
-            yield name, _lacking(plan, contents, way.index) or _answered(way), way
+            yield Alternative(name, _lacking(plan, contents, way.index) or _answered(way)), way
 
 
 def _other_keys(plan: ReadPlan, shape: TableDescription) -> Iterator[tuple[str | None, ReadPlan]]:
@@ -227,6 +252,10 @@ def _index_for(plan: ReadPlan, contents: TableSample, patterns: ModelPatterns) -
     alone = {name: plan_key(where, (), (name,)) for name in names}
     equal = [name for name in names if alone[name].equal]
     ranged = [name for name in names if alone[name].ranges]
+    if _keeps_collections(
+        plan, contents
+    ):  # a range that only names a kind needs no place in a new key
+        ranged = [name for name in ranged if name in plan.filter.attributes]
     if not any(name in plan.filter.attributes for name in (*equal, *ranged[:1])):
         return _NARROWER
     if not equal:
@@ -244,6 +273,12 @@ def _index_for(plan: ReadPlan, contents: TableSample, patterns: ModelPatterns) -
     sorted_by = f", sorted by {' and then '.join(sort)}" if sort else ""
     stored = "" if where == conditions else ", if every item stores them"
     return f"an index with the partition key {equal[0]}{sorted_by}{stored}"
+
+
+def _keeps_collections(plan: ReadPlan, contents: TableSample) -> bool:
+    """Whether the range of a read has all sampled items of its collections."""
+    entries = [each for each in contents.items if has_key(plan.key, each)]
+    return all(plan.is_in_range(each) for each in entries if plan.is_in_partition(each))
 
 
 # The share of items returned above which an index of its own would cost more than the filter.

@@ -8,7 +8,9 @@ from html import escape
 from typing import Any, Final, Literal
 
 from isotone.advisor.collection_drawing import CollectionDrawing
+from isotone.backends.interface import Request
 from isotone.text_table import aligned, pluralized, printable
+from isotone.values.types import AttributeValue
 
 _TITLE: Final = 11  # columns
 _LOW_HIT_RATE: Final = 0.35
@@ -128,6 +130,10 @@ class Alternative:
     name: str
     why_not: str
     cost: Cost | None = None
+    request: Request | None = None
+    """Of an access pattern that answers a raw request: what it sends instead."""
+    conditions: tuple[tuple[str, str, tuple[AttributeValue, ...]], ...] = ()
+    """The conditions of that request on attributes of fields, in its key and in its filter, with an operator and values."""
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,8 @@ class ModelPatterns:
                 continue
             conditions = _conditions(schema, terms, plan)
             fields = {field.attribute for field in schema.fields.values()}
+            if conditions:  # what the key answers now, another one has to answer, too
+                conditions += _conditions_of_key(schema, plan)
             if not conditions or not plan.filter.attributes <= {*fields, table.tag}:
                 continue
             try:
@@ -131,6 +133,27 @@ def _conditions(schema: EntitySchema, terms: Sequence[KeyTerm], plan: ReadPlan) 
             found.append(_COMPARE[term.operator](field, *values))
         except (IsotoneError, ValueError, TypeError, KeyError):
             continue  # of another type: no key answers it
+    return found
+
+
+def _conditions_of_key(schema: EntitySchema, plan: ReadPlan) -> list[Condition]:
+    """The conditions on fields that are in the stored key of a request: `metric == "api"` of `METRIC#api`."""
+    key = next((each for each in schema.keys.values() if each.index == plan.index), None)
+    if key is None or plan.operation == "Scan" or len(plan.collections) != 1:
+        return []
+    if not _holds(key, plan):
+        return []
+    (partition,) = plan.collections.values()
+    stored = dict(zip(plan.key.partition_names, partition, strict=True))
+    stored |= {
+        term.attribute: term.values(plan.values)[0] for term in plan.terms if term.operator == "="
+    }
+    found = [] if key.when is None else [key.when]
+    for slot in key.slots:
+        value = stored.get(slot.attribute.name)
+        if value is not None and _has_form(slot, value):
+            parsed = slot.parse(value)
+            found += [schema.fields[name] == each for name, each in parsed.items()]
     return found
 
 

@@ -8,7 +8,7 @@ from isotone.codec.readable import escape, number_of, ordered_number, unescape
 from isotone.model import streams
 from isotone.model.connecting import aconnect, connect
 from isotone.model.declaring.changes import Change
-from isotone.model.declaring.conditions import Condition, all_of
+from isotone.model.declaring.conditions import Condition, ValueComparison, all_of
 from isotone.model.declaring.entity_key import EntityKey
 from isotone.model.declaring.entity_schema import EntitySchema
 from isotone.model.declaring.fields import Attr, computed, created, expires, field, updated, version
@@ -130,6 +130,7 @@ __all__ = [
     "Throughput",
     "Transaction",
     "Traversal",
+    "ValueComparison",
     "VectorAttr",
     "VectorPattern",
     "Verification",

@@ -208,7 +208,7 @@ class Api:
                     results = (
                         self._answers_together(requests, False)
                         if self._reads_together
-                        else self._answers(requests)
+                        else self._answers_in_group(requests)
                     )
                 if EvaluateFirst not in map(type, results):
                     return results
@@ -237,7 +237,7 @@ class Api:
         finally:
             lock.release()
 
-    def _answers(self, requests: Sequence[tuple[str, bytes]]) -> list[Answered]:
+    def _answers_in_group(self, requests: Sequence[tuple[str, bytes]]) -> list[Answered]:
         """What `_answer` says of each request of a group, with a call less for each."""
         results: list[Answered] = []
         for operation, body in requests:

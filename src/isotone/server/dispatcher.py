@@ -303,7 +303,7 @@ class Dispatcher:
     def _answer_all(self, group: list[tuple[ServiceCall, Deliver]], results: Results) -> None:
         """Answer a group. Its long requests, which it has not executed, start now."""
         for (call, deliver), result in zip(group, results, strict=True):
-            if type(result) is bytes:
+            if isinstance(result, bytes):
                 deliver(result)
             elif isinstance(result, TakesLong):
                 self._do_long(call, deliver)

@@ -551,7 +551,8 @@ function FirstValues({ entry, data, view, room }: { entry: Entry; data: Collecti
   const segments = [...keys.partition, ...keys.sort].flatMap((each) => own(entry.keys, each.name) ?? []);
   const seen = new Set(segments.map(([, component]) => component));
   const columns = data.columns.of(entry.entity).filter((each) => own(entry.item, each.name) !== undefined && !seen.has(each.name));
-  const shown = inOneLine(columns, entry.item, room);
+  const fields = own(models.value, view.table.name)?.model?.entities.find((each) => each.name === entry.entity)?.fields.map((each) => each.attribute);
+  const shown = inOneLine(fields ? columns.filter((each) => fields.includes(each.name)) : columns, entry.item, room); // other keys say them again
   return (
     <div class="first-values">
       {shown.map((each) => (

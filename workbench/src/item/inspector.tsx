@@ -118,8 +118,12 @@ export function Inspector({ table, entry: latest, aimed = null, part, writable, 
     );
     return () => cancel.abort();
   }, [shown]);
+  const [opening, setOpening] = useState<BesideIt | null>(null);
   const createBeside = (each: BesideIt) => {
-    withNextNumber(table, each, item!).then((values) => onNew?.(each.kind.name, values), (failure: Error) => notify(failure.message, { failed: true }));
+    setOpening(each);
+    withNextNumber(table, each, item!)
+      .then((values) => onNew?.(each.kind.name, values), (failure: Error) => notify(failure.message, { failed: true }))
+      .finally(() => setOpening(null));
   };
 
   const send = async (change: Change, done: string, undone = false) => {
@@ -411,7 +415,7 @@ export function Inspector({ table, entry: latest, aimed = null, part, writable, 
               <div class="beside-it" role="group" aria-label="In the same item collection">
                 <span class="quiet">In the same item collection:</span>
                 {besideShown.map((each) => (
-                  <button key={each.kind.name} onClick={() => createBeside(each)}>
+                  <button key={each.kind.name} aria-busy={opening === each} onClick={() => createBeside(each)}>
                     + {each.kind.name}
                   </button>
                 ))}

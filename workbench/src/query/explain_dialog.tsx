@@ -2,13 +2,15 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { call, type CallError, type Request } from "../api";
+import { call, isDescribed, type CallError, type Request } from "../api";
 import { href } from "../router";
-import { models } from "../session";
+import { loadModel, models, refreshTable, tables } from "../session";
 import { Dialog } from "../shell/dialog";
 import { Failure } from "../shell/failure";
+import { useStore } from "../store";
 import { count, own, plural } from "../values";
 import { ExplainedDrawing, type DrawnView } from "./explained_drawing";
+import { sentQuery, type Condition } from "./pattern_form";
 
 interface CostBound {
   requests: number;
@@ -37,12 +39,21 @@ interface Explanation {
   estimate: Cost;
   measured: Cost | null;
   wasted_units: number;
-  alternatives: { name: string; why_not: string; cost: Cost | null }[];
+  alternatives: Other[];
   writes: { index: string | null; change: string; units: number }[];
   drawing: { views: DrawnView[] } | null;
   /** The single writes of a transaction. */
   parts: Explanation[];
   spent: number;
+}
+
+/** Another way to answer; of an access pattern, with what it sends, and the conditions in that. */
+interface Other {
+  name: string;
+  why_not: string;
+  cost: Cost | null;
+  request: Request | null;
+  conditions: Condition[];
 }
 
 type Given = { action: string; request: Request } | { statement: string };
@@ -87,6 +98,12 @@ export function Explained({ given, onFault, onGo }: Props) {
     );
     return () => cancel.abort();
   }, [JSON.stringify(given)]);
+  const answer = found?.alternatives.some((each) => each.request) ? found.table : "";
+  useEffect(() => {
+    if (!answer) return;
+    loadModel(answer); // a page without a table has none yet
+    if (!tables.value?.some((each) => each.name === answer && isDescribed(each))) void refreshTable(answer);
+  }, [answer]);
   const measure = () => {
     const { signal } = asked.current;
     setMeasuring(true);
@@ -131,7 +148,7 @@ export function Explained({ given, onFault, onGo }: Props) {
           <span style={{ width: `${(100 * cost.items_returned) / cost.items_read}%` }} />
         </div>
       )}
-      {found.advice && <p class="save-by"><strong>Save by</strong> <Advice table={found.table} text={found.advice} filter={found.filter} onGo={onGo} /></p>}
+      {found.advice && <p class="save-by"><strong>Save by</strong> <Advice table={found.table} text={found.advice} others={found.alternatives} onGo={onGo} /></p>}
       {isWrite && (
         <>
           <h3>Written</h3>
@@ -159,7 +176,7 @@ export function Explained({ given, onFault, onGo }: Props) {
             <tbody>
               {found.alternatives.map((each) => (
                 <tr key={each.name}>
-                  <th scope="row"><Alternative table={found.table} name={each.name} filter={found.filter} onGo={onGo} /></th>
+                  <th scope="row"><Alternative table={found.table} name={each.name} others={found.alternatives} onGo={onGo} /></th>
                   <td>{each.why_not}</td>
                   <td class="number">{each.cost ? `${about(each.cost)}${units(each.cost.units)} ${each.cost.units === 1 ? "unit" : "units"}` : ""}</td>
                 </tr>
@@ -176,25 +193,25 @@ export function Explained({ given, onFault, onGo }: Props) {
   );
 }
 
-/** Advice that begins with an access pattern leads to its form. */
-function Advice({ table, text, filter, onGo }: { table: string; text: string; filter: string; onGo: Props["onGo"] }) {
+/** Advice that begins with an access pattern leads to what it finds. */
+function Advice({ table, text, others, onGo }: { table: string; text: string; others: Other[]; onGo: Props["onGo"] }) {
   const [, name, rest] = /^(\S+ \((?:index|table) [^)]+\))(.*)$/s.exec(text) ?? [];
-  return name === undefined ? <>{text}</> : <><Alternative table={table} name={name} filter={filter} onGo={onGo} />{rest!.replace(/^ (?=answers )/, ", which ")}</>;
+  return name === undefined ? <>{text}</> : <><Alternative table={table} name={name} others={others} onGo={onGo} />{rest!.replace(/^ (?=answers )/, ", which ")}</>;
 }
 
-/** Another way to answer; an access pattern of the model leads to its form, with the values that the filter compares with. */
-function Alternative({ table, name, filter, onGo }: { table: string; name: string; filter: string; onGo: Props["onGo"] }) {
+/** Another way to answer; an access pattern of the model leads to what it finds, with its form as if somebody had sent it. */
+function Alternative({ table, name, others, onGo }: { table: string; name: string; others: Other[]; onGo: Props["onGo"] }) {
   const [pattern, place] = name.split(/ (?=\()/);
   const [entity, key] = pattern!.split(".");
-  const known = own(models.value, table)?.model?.entities.find((each) => each.name === entity)?.patterns.find((each) => each.name === key);
-  if (!known) return <>{name}</>;
-  const equal = filter.matchAll(/([\w.-]+) = (?:"([^"\\]*)"|(-?\d[\d.]*)(?![^ )]))/g);
-  const compared = Object.fromEntries([...equal].map(([, attribute, text, number]) => [attribute!, text ?? number!]));
-  const texts = Object.fromEntries([...known.group, ...known.order].filter((each) => Object.hasOwn(compared, each.name)).map((each) => [each.name, compared[each.name]!]));
-  const given = Object.keys(texts).length ? JSON.stringify({ texts }) : undefined;
+  const known = own(useStore(models), table)?.model?.entities.find((each) => each.name === entity);
+  const way = known?.patterns.find((each) => each.name === key);
+  const described = useStore(tables)?.find((each) => each.name === table);
+  if (!known || !way || !described || !isDescribed(described)) return <>{name}</>;
+  const other = others.find((each) => each.name === name);
+  const sent = other?.request ? sentQuery(described, known, way, other.request, other.conditions) : {};
   return (
     <>
-      <a class="more-link" href={href(["t", table, "items"], { pattern, index: known.index ?? undefined, given })} onClick={onGo}>
+      <a class="more-link" href={href(["t", table, "items"], { pattern, index: way.index ?? undefined, ...sent })} onClick={onGo}>
         {pattern}
       </a>{" "}
       {place}

@@ -3,11 +3,12 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import { call, type AttributeValue, type CallError, type Entity, type Parameter, type Pattern, type Request } from "../api";
+import { call, type AttributeValue, type CallError, type Entity, type Parameter, type Pattern, type Request, type TableInfo } from "../api";
 import { hue } from "../collection/hues";
 import { Failure } from "../shell/failure";
+import { typeOf } from "../values";
 import { HAS_ZONE, IS_DAY, isDay, isEndOfDay, timesInWords } from "./times_asked";
-import { valuesOf, type Filter, type SortOperator, type View } from "./view";
+import { fromQuery, toQuery, valuesOf, type Filter, type FilterOperator, type SortOperator, type View } from "./view";
 
 const OPERATORS = ["==", "<", "<=", ">", ">=", "between", "begins_with"];
 
@@ -178,6 +179,29 @@ export function conditionsOf(pattern: Pattern, given: string): string[] {
     if (operator !== "==") break;
   }
   return conditions;
+}
+
+/** A condition on the attribute of a field, with its values as they are stored. */
+export type Condition = [attribute: string, operator: string, values: AttributeValue[]];
+
+/** The address of a form that was sent: of the request of a pattern, and the conditions in that. */
+export function sentQuery(table: TableInfo, entity: Entity, pattern: Pattern, request: Request, conditions: Condition[]): Record<string, string> {
+  const typed: Typed = { texts: {}, operators: {}, seconds: {} };
+  const left = [...conditions];
+  for (const { name } of [...pattern.group, ...pattern.order]) {
+    const attribute = entity.fields.find((each) => each.name === name)?.attribute;
+    const place = left.findIndex(([each, operator]) => each === attribute && OPERATORS.includes(operator === "=" ? "==" : operator));
+    if (place < 0) break;
+    const [[, operator, values]] = left.splice(place, 1) as [Condition];
+    const [text, second] = values.map((each) => String(each[typeOf(each)]));
+    typed.texts[name] = text!;
+    if (operator === "=") continue;
+    typed.operators[name] = operator;
+    if (second !== undefined) typed.seconds[name] = second;
+    break;
+  }
+  const filters = left.map(([attribute, operator, values]) => ({ attribute, operator: operator as FilterOperator, values }));
+  return { ...toQuery({ ...viewOf(fromQuery(table, {}), pattern, request), filters }), given: JSON.stringify(typed) };
 }
 
 /** The address may be of anybody: only texts are taken from it. */

@@ -221,7 +221,7 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
             ))}
           </select>
         )}
-        {!view.index && <Beside table={view.table} chosen={query["beside"] ?? ""} />}
+        {!(pattern?.index ?? view.index) && <Beside table={view.table} chosen={query["beside"] ?? ""} />}
         <span class="space" />
         <button class="expand" ref={expand} aria-expanded={expanded} onClick={() => setExpanded(!expanded)}>
           Query
