@@ -252,9 +252,8 @@ def _index_for(plan: ReadPlan, contents: TableSample, patterns: ModelPatterns) -
     alone = {name: plan_key(where, (), (name,)) for name in names}
     equal = [name for name in names if alone[name].equal]
     ranged = [name for name in names if alone[name].ranges]
-    if _keeps_collections(
-        plan, contents
-    ):  # a range that only names a kind needs no place in a new key
+    # A range that only names a kind needs no place in a new key.
+    if _keeps_collections(plan, contents):
         ranged = [name for name in ranged if name in plan.filter.attributes]
     if not any(name in plan.filter.attributes for name in (*equal, *ranged[:1])):
         return _NARROWER
