@@ -3,7 +3,7 @@
 Each shape has its calls, units, items read and returned, and a histogram of the time in the engine. All requests of a quiet
 server are counted. Of a busy one, queries, scans and statements are counted if they consume 16 units or more; of cheaper ones,
 one every 32 units or so: one that consumes four has a chance of one in eight, and counts as eight. Of its other requests, one
-of 17 is counted. A batch or transaction is one request, whose shape has each kind of its parts once. Memory is bounded:
+of 31 is counted. A batch or transaction is one request, whose shape has each kind of its parts once. Memory is bounded:
 `MOST` shapes have counts of their own, and the cheapest ones count as others of their action when more appear.
 
 A request finds its counts by one look-up, with its expressions as they are written. Requests that differ only in the
@@ -41,7 +41,7 @@ BUSY = 1000.0
 
 _SPELLINGS: Final = 2000  # of requests, whose counts are known by their text
 _STEP: Final = 32.0  # units of queries of a busy server, of which one is counted, on average
-_SAMPLED: Final = 17  # other requests of a busy server, of which one is counted; no period of a program has this length
+_SAMPLED: Final = 31  # other requests of a busy server, of which one is counted; no period of a program has this length
 _LOOK: Final = 1000  # requests after which the rate is looked at
 _LARGEST_EXAMPLE: Final = 4096  # bytes of a request that is kept to be explained
 _LONGEST: Final = 400  # characters of an expression that are shown
