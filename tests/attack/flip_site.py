@@ -197,8 +197,11 @@ def _by_state(client: Any, state: str) -> Any:
 
 
 def _stream(streams: Any) -> list[Any]:
-    (stream,) = streams.list_streams()["Streams"]
     found: list[Any] = []
+    listed = streams.list_streams()["Streams"]
+    if not listed:  # what described the stream is lost, as are its records with it
+        return found
+    (stream,) = listed
     described = streams.describe_stream(StreamArn=stream["StreamArn"])["StreamDescription"]
     for shard in described["Shards"]:
         iterator = streams.get_shard_iterator(
