@@ -156,13 +156,17 @@ def test_an_open_item_is_read_again_with_the_list(window, store):
 # Access patterns
 
 
+def add_filter(bench: Workbench, attribute: str, value: str) -> None:
+    press(bench, "+ Filter")
+    bench.page.get_by_label("Attribute", exact=True).fill(attribute)
+    bench.page.get_by_label("Value", exact=True).fill(value)
+
+
 def test_an_access_pattern_is_filtered_and_turned_and_stays_one(window):
     bench = window()
     page = bench.page
     find_by_status(bench, "NEW")
-    press(bench, "+ Filter")
-    page.get_by_label("Attribute", exact=True).fill("carrier")
-    page.get_by_label("Value", exact=True).fill("DHL")
+    add_filter(bench, "carrier", "DHL")
     press(bench, "Run")
     bench.until("document.querySelector('.status').innerText.includes('dropped by the filter')")
     # What the filter has dropped is of the range.
@@ -221,9 +225,7 @@ def test_an_empty_range_leads_to_its_collection(window):
 def test_advice_leads_to_what_a_pattern_finds_with_the_number_that_was_asked_for(window):
     bench = window()
     page = bench.page
-    press(bench, "+ Filter")
-    page.get_by_label("Attribute", exact=True).fill("number")
-    page.get_by_label("Value", exact=True).fill("10007")
+    add_filter(bench, "number", "10007")
     press(bench, "Explain")
     advice = page.locator(".save-by")
     advice.get_by_text("Order.by_number").wait_for()
@@ -239,9 +241,7 @@ def test_the_pattern_that_advice_leads_to_finds_no_more_than_the_query(window, s
     bench = window()
     page = bench.page
     find_by_status(bench, "NEW")
-    press(bench, "+ Filter")
-    page.get_by_label("Attribute", exact=True).fill("customer")
-    page.get_by_label("Value", exact=True).fill("a")
+    add_filter(bench, "customer", "a")
     press(bench, "Explain")
     advice = page.locator(".save-by")
     advice.get_by_role("link", name="Order.primary").wait_for()
