@@ -1,8 +1,9 @@
-"""`reading` and `writing`, the blocks of an engine: their locks, the commit, and the wait for other processes' writes.
+"""`reading`, `reading_beside` and `writing`, the blocks of an engine: their locks, the commit, and the wait for writers.
 
-A block takes the engine's lock. While another process writes (the lock of the file, or the turn in PostgreSQL), `writing`
-waits up to `busy_timeout` without the engine's lock, so that other threads can read (`WriterWaits`). A process forks between two requests: a child must not inherit a running
-one, or a held lock.
+A block takes the engine's lock, and `reading_beside` that of a spare reader while another thread has it. While another
+process writes (the lock of the file, or the turn in PostgreSQL), `writing` waits up to `busy_timeout` without the engine's
+lock, so that other threads can read (`WriterWaits`). A process forks between two requests: a child must not inherit a
+running one, or a held lock.
 """
 
 from __future__ import annotations
@@ -56,6 +57,36 @@ class ReadBlock:
             self._lock.release()
             raise
         self._lock.release()
+
+
+class ReadBesideBlock:
+    """`with engine.reading_beside as engine:` is `reading`, but waits for no writer: if another thread has the engine's
+    lock, the block gets a reader, which it must use instead of the engine.
+    """
+
+    __slots__ = ("_engine",)
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __enter__(self) -> Engine:
+        engine = self._engine
+        chosen = engine if engine.lock.acquire(False) else engine.readers.beside(engine)
+        try:
+            chosen.reading.__enter__()
+        except IsotoneError:
+            chosen.lock.release()
+            raise
+        return chosen
+
+    def __exit__(self, *_: object) -> None:
+        # A thread that owns the engine's lock uses the engine; any other uses a reader.
+        engine = self._engine
+        chosen = engine if engine.lock._is_owned() else engine.readers.in_use()
+        try:
+            chosen.reading.__exit__(None, None, None)
+        finally:
+            chosen.lock.release()
 
 
 class LockBlock:

@@ -27,9 +27,16 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from isotone.clock import Clock, SystemClock
 from isotone.engine import damage
-from isotone.engine.blocks import OPEN, LockBlock, ReadBlock, WriteBlock, WriterWaits
+from isotone.engine.blocks import (
+    OPEN,
+    LockBlock,
+    ReadBesideBlock,
+    ReadBlock,
+    WriteBlock,
+    WriterWaits,
+)
 from isotone.engine.catalog import CATALOG, Catalog
-from isotone.engine.readers import Readers, ReadingBeside
+from isotone.engine.readers import Readers
 from isotone.engine.tree_counts import COUNTS, TreeCounts
 from isotone.engine.vector_cache import VectorCache
 from isotone.errors import (
@@ -136,7 +143,7 @@ class Engine:
             self.lock if store.exclusive else ReadBlock(self)
         )
         self.reading_beside: AbstractContextManager[Engine] = (
-            LockBlock(self) if store.exclusive else ReadingBeside(self)
+            LockBlock(self) if store.exclusive else ReadBesideBlock(self)
         )
         # Called as a method; which of the two it is depends on whether others may write.
         self.read_optimistically: OptimisticRead = (
@@ -354,7 +361,7 @@ class Engine:
             # From here on, cached state must not answer any request.
             self.outdated = True
             self.reading = ReadBlock(self)
-            self.reading_beside = ReadingBeside(self)
+            self.reading_beside = ReadBesideBlock(self)
             self.read_optimistically = self._read_beside_writers
         finally:
             self.lock.release()

@@ -114,33 +114,3 @@ def _region_of(reader: Engine, region: str) -> Engine | None:
         with suppress(IsotoneError), reader.reading:
             pass  # the owner's own read reports what is wrong with the file
     return reader.regions.get(region)
-
-
-class ReadingBeside:
-    """`with engine.reading_beside as engine:` is `reading`, but waits for no writer: if another thread has the engine's
-    lock, the block gets a reader, which it must use instead of the engine.
-    """
-
-    __slots__ = ("_engine",)
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def __enter__(self) -> Engine:
-        engine = self._engine
-        chosen = engine if engine.lock.acquire(False) else engine.readers.beside(engine)
-        try:
-            chosen.reading.__enter__()
-        except IsotoneError:
-            chosen.lock.release()
-            raise
-        return chosen
-
-    def __exit__(self, *_: object) -> None:
-        # A thread that owns the engine's lock uses the engine; any other uses a reader.
-        engine = self._engine
-        chosen = engine if engine.lock._is_owned() else engine.readers.in_use()
-        try:
-            chosen.reading.__exit__(None, None, None)
-        finally:
-            chosen.lock.release()
