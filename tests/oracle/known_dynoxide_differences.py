@@ -602,6 +602,13 @@ OF_TABLES: Final[tuple[Known, ...]] = (
         r"^UpdateTable .*VectorIndexUpdates",
     ),
     Known(
+        "One UpdateTable creates or deletes one global index; dynoxide deletes several. DynamoDB Local agrees.",
+        API + "API_UpdateTable.html",
+        r"OK: .*",
+        r"LimitExceededException: Subscriber limit exceeded: Only 1 online index .*",
+        r'^UpdateTable .*"GlobalSecondaryIndexUpdates": \[\{"Delete": [^]]*"Delete": ',
+    ),
+    Known(
         "AT_TIMESTAMP is one of the types in the service's model; dynoxide does not know it.",
         API + "API_streams_GetShardIterator.html",
         rf"{_VALID}Invalid ShardIteratorType: AT_TIMESTAMP",
