@@ -359,6 +359,17 @@ def test_the_list_of_expensive_queries_leads_to_what_costs_less(
     assert "eve" in bench.rows.first.inner_text()
 
 
+def test_a_pattern_that_cannot_answer_is_named_and_leads_nowhere(window: Any) -> None:
+    """It would read its whole index, without what the query asks for."""
+    wanted = "%5B%5B%22total%22%2C%22%3E%22%2C%22%7B%5C%22N%5C%22%3A%5C%2230%5C%22%7D%22%5D%5D"
+    bench = window(f"#/t/sales/items?filter={wanted}")
+    bench.wait_for_items(1)
+    press(bench, "Explain")
+    considered = bench.page.get_by_role("dialog").locator("tr", has_text="needs GSI1PK = …")
+    considered.get_by_text("Order.by_customer").wait_for()
+    assert considered.get_by_role("link").count() == 0
+
+
 def test_the_library_s_own_reads_are_named_among_the_queries(
     served: tuple[Workbench, Store],
 ) -> None:
