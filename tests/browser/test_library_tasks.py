@@ -314,6 +314,20 @@ def test_a_time_that_cannot_be_read_says_how_to_write_it(window, pattern, label,
     assert query.locator(".times-asked").count() == 0  # no sentence about what is no time
 
 
+def test_what_is_wrong_in_a_pattern_is_gone_once_something_else_is_typed(window):
+    bench = window()
+    query = choose_pattern(bench, "Loan.primary")
+    press(bench, "Run")
+    query.get_by_role("alert").get_by_text("Give member.").wait_for()
+    query.get_by_label("member", exact=True).fill("ann")
+    query.get_by_role("alert").wait_for(state="detached")
+    query.get_by_label("borrowed", exact=True).fill("2026-09")
+    press(bench, "Run")
+    query.get_by_role("alert").get_by_text("write 2026-09-01").wait_for()
+    query.get_by_label("borrowed", exact=True).fill("2026-09-01")
+    query.get_by_role("alert").wait_for(state="detached")
+
+
 def test_a_component_after_a_range_says_what_it_needs(window):
     bench = window()
     query = choose_pattern(bench, "Loan.by_status")

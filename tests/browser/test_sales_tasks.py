@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.browser.chromium import needs_chromium
+from tests.browser.clinic_model import Visit, clinic
 from tests.browser.sales_model import Line, Order, sales
 
 import isotone
@@ -357,6 +358,37 @@ def test_the_list_of_expensive_queries_leads_to_what_costs_less(
     bench.wait_for_items(1)
     assert bench.rows.count() == 1
     assert "eve" in bench.rows.first.inner_text()
+
+
+def test_a_pattern_that_cannot_answer_is_named_and_leads_nowhere(window: Any) -> None:
+    """It would read its whole index, without what the query asks for."""
+    wanted = "%5B%5B%22total%22%2C%22%3E%22%2C%22%7B%5C%22N%5C%22%3A%5C%2230%5C%22%7D%22%5D%5D"
+    bench = window(f"#/t/sales/items?filter={wanted}")
+    bench.wait_for_items(1)
+    press(bench, "Explain")
+    considered = bench.page.get_by_role("dialog").locator("tr", has_text="needs GSI1PK = …")
+    considered.get_by_text("Order.by_customer").wait_for()
+    assert considered.get_by_role("link").count() == 0
+
+
+def test_explain_tells_the_parts_of_a_key_apart_before_a_table_was_shown(chrome: Any) -> None:
+    """`status` and `starts_at` would have the same colour, if the model did not keep them apart."""
+    with isotone.open() as database:
+        pages = Pages(database, target=":memory:", tables=[clinic])
+        with running_server(database, pages=pages) as url, isotone.connect(url) as store:
+            store.create_tables(clinic)
+            store.put(Visit(chip="1", starts_at=START, vet="hk", reason="teeth"))
+            assert len(store.all(Visit.by_status.where(Visit.status == "BOOKED"))) == 1
+            bench = Workbench(chrome.new_page(), url)
+            bench.open("#/queries")
+            rows = bench.page.locator(".shapes tbody tr")
+            rows.filter(has_text="GSI2").get_by_role("button", name="Explain").click()
+            colours = (
+                "[...document.querySelectorAll('.drawing .hue')].map((each) => each.className)"
+            )
+            bench.until(f"new Set({colours}).size === 2")
+            bench.check()
+            bench.page.close()
 
 
 def test_the_library_s_own_reads_are_named_among_the_queries(

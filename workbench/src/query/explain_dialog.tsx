@@ -199,16 +199,16 @@ function Advice({ table, text, others, onGo }: { table: string; text: string; ot
   return name === undefined ? <>{text}</> : <><Alternative table={table} name={name} others={others} onGo={onGo} />{rest!.replace(/^ (?=answers )/, ", which ")}</>;
 }
 
-/** Another way to answer; an access pattern of the model leads to what it finds, with its form as if somebody had sent it. */
+/** Another way to answer. An access pattern that can answer leads to what it finds, with its form as if somebody had sent it. */
 function Alternative({ table, name, others, onGo }: { table: string; name: string; others: Other[]; onGo: Props["onGo"] }) {
   const [pattern, place] = name.split(/ (?=\()/);
   const [entity, key] = pattern!.split(".");
   const known = own(useStore(models), table)?.model?.entities.find((each) => each.name === entity);
   const way = known?.patterns.find((each) => each.name === key);
   const described = useStore(tables)?.find((each) => each.name === table);
-  if (!known || !way || !described || !isDescribed(described)) return <>{name}</>;
   const other = others.find((each) => each.name === name);
-  const sent = other?.request ? sentQuery(described, known, way, other.request, other.conditions) : {};
+  if (!known || !way || !described || !isDescribed(described) || !other?.request) return <>{name}</>;
+  const sent = sentQuery(described, known, way, other.request, other.conditions);
   return (
     <>
       <a class="more-link" href={href(["t", table, "items"], { pattern, index: way.index ?? undefined, ...sent })} onClick={onGo}>

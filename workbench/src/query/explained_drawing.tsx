@@ -1,6 +1,10 @@
 /** The item collections that a request reads, as `isotone.explain` draws them: the range, and what is beside it. */
 
+import { useEffect } from "preact/hooks";
+
 import { entityHue, hue } from "../collection/hues";
+import { loadModel, models } from "../session";
+import { useStore } from "../store";
 import { count, plural } from "../values";
 import "../styles/drawing.css";
 
@@ -35,6 +39,8 @@ export interface DrawnView {
 }
 
 export function ExplainedDrawing({ views }: { views: DrawnView[] }) {
+  useStore(models); // the colours are those of its names: a page without a table has none yet
+  useEffect(() => views.forEach((each) => loadModel(each.table)), [views]);
   return (
     <>
       {views.flatMap((view, number) =>

@@ -50,6 +50,10 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent,
   const { texts, operators, seconds } = typed;
   const [error, setError] = useState<CallError | null>(null);
   const [missing, setMissing] = useState<string | null>(null);
+  useEffect(() => {
+    setError(null); // it spoke of what stood there before
+    setMissing(null);
+  }, [typed, JSON.stringify(filters)]);
   const form = useRef<HTMLFormElement>(null);
   // Whoever has just chosen the pattern goes on with its first value; not by arrow keys, which pass by other patterns.
   useEffect(() => {
