@@ -83,6 +83,21 @@ def test_a_request_is_named_by_the_pattern_whose_key_it_reads(store: isotone.Sto
     assert isotone.explain(store, one).title == "Query of table usages"
 
 
+def test_advice_speaks_of_the_fields_in_a_key(store: isotone.Store) -> None:
+    statement = "SELECT * FROM usages.\"GSI1\" WHERE GSI1PK = 'METRIC#calls' AND amount = 5"
+    explained = isotone.explain(store, statement, tables=[usages])
+    assert explained.advice == "an index with the partition key metric, sorted by amount"
+    without_model = isotone.explain(store, statement)
+    assert without_model.advice == "an index with the partition key GSI1PK, sorted by amount"
+    anywhere = "SELECT * FROM usages WHERE amount = 5"
+    needed = {
+        each.name: each.why_not
+        for each in isotone.explain(store, anywhere, tables=[usages]).alternatives
+    }
+    assert needed["Usage.by_metric (index GSI1)"] == "needs metric = …"
+    assert needed["index by_plan"] == "needs plan = …"
+
+
 @pytest.mark.parametrize(
     "condition",
     [
@@ -288,7 +303,7 @@ def advised(shop: isotone.Store, prefix: str, operator: str, number: str) -> str
 @pytest.mark.parametrize(
     ("prefix", "advice"),
     [
-        ("0", "an index with the partition key GSI1PK, sorted by number"),
+        ("0", "an index with the partition key customer, sorted by number"),
         ("0003", "a sparse index with the wanted items alone, or a narrower range"),
     ],
 )

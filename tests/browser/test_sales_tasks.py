@@ -366,9 +366,18 @@ def test_a_pattern_that_cannot_answer_is_named_and_leads_nowhere(window: Any) ->
     bench = window(f"#/t/sales/items?filter={wanted}")
     bench.wait_for_items(1)
     press(bench, "Explain")
-    considered = bench.page.get_by_role("dialog").locator("tr", has_text="needs GSI1PK = …")
+    considered = bench.page.get_by_role("dialog").locator("tr", has_text="needs customer = …")
     considered.get_by_text("Order.by_customer").wait_for()
     assert considered.get_by_role("link").count() == 0
+
+
+def test_explain_names_the_index_that_is_lacking_by_its_fields(window: Any) -> None:
+    wanted = "%5B%5B%22total%22%2C%22%3E%22%2C%22%7B%5C%22N%5C%22%3A%5C%2230%5C%22%7D%22%5D%5D"
+    bench = window(f"#/t/sales/items?index=GSI1&pk=%5B%22S%3ACUSTOMER%23ann%22%5D&filter={wanted}")
+    bench.wait_for_items(1)
+    press(bench, "Explain")
+    advice = "Save by an index with the partition key customer, sorted by total"
+    bench.page.get_by_role("dialog").get_by_text(advice).wait_for()
 
 
 def test_explain_tells_the_parts_of_a_key_apart_before_a_table_was_shown(chrome: Any) -> None:

@@ -149,7 +149,8 @@ def _of_table(plan: ReadPlan, contents: TableSample, patterns: ModelPatterns) ->
     for index, way in _other_keys(plan, contents.shape):
         name = _named(way, index, patterns)
         if way.operation == "Scan":
-            missing = " and ".join(f"{each} = …" for each in way.key.partition_names)
+            needed = _fields(way, way.key.partition_names, patterns)
+            missing = " and ".join(f"{each} = …" for each in needed)
             yield Alternative(name, f"needs {missing}"), None
         elif not _can_be_asked(plan, way):
             yield Alternative(name, "would have to filter by its own key"), None
@@ -269,9 +270,15 @@ def _index_for(plan: ReadPlan, contents: TableSample, patterns: ModelPatterns) -
         return answered + (f", but {lacking}" if lacking else "")
     if _exists(contents.shape, equal, ranged[:1]):
         return _NARROWER
+    partition, sort = (_fields(plan, each, patterns) for each in (equal[:1], sort))
     sorted_by = f", sorted by {' and then '.join(sort)}" if sort else ""
     stored = "" if where == conditions else ", if every item stores them"
-    return f"an index with the partition key {equal[0]}{sorted_by}{stored}"
+    return f"an index with the partition key {' and '.join(partition)}{sorted_by}{stored}"
+
+
+def _fields(plan: ReadPlan, attributes: Sequence[str], patterns: ModelPatterns) -> list[str]:
+    """The fields that the attributes of a key are made of, as its pattern declares them."""
+    return [field for each in attributes for field in patterns.fields_of(plan, each)]
 
 
 def _keeps_collections(plan: ReadPlan, contents: TableSample) -> bool:

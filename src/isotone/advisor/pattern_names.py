@@ -14,7 +14,7 @@ from isotone.advisor.read_plan import ReadPlan
 from isotone.errors import IsotoneError, MalformedKey
 from isotone.expressions.key_planning import KeyTerm, distinct, key_term, name_of
 from isotone.expressions.nodes import Call, ConditionNode, Or
-from isotone.model import Condition, EntitySchema, Query, Table, queries_for
+from isotone.model import Condition, EntitySchema, Pattern, Query, Table, queries_for
 from isotone.values.types import AttributeValue
 
 _SHOWN: Final = 3  # patterns with the same key
@@ -38,30 +38,36 @@ class ModelPatterns:
 
     def read_by(self, plan: ReadPlan) -> str:
         """The patterns whose keys a request reads: `Usage.by_metric`; empty if none is known."""
-        table = self._tables.get(plan.table)
-        if table is None or plan.operation == "Scan":
+        if plan.operation == "Scan":
             return ""
-        names = [
-            str(schema.patterns[key.name])
-            for schema in table.entities.values()
-            for key in schema.keys.values()
-            if key.index == plan.index and _holds(key, plan)
-        ]
+        patterns = self._patterns_of(plan.table, plan.index)
+        names = [str(each) for each in patterns if _holds(each.key, plan)]
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         return ", ".join(names[:_SHOWN]) + more
 
     def of_index(self, table: str, index: str | None) -> str:
         """The patterns of one index, as a name for it."""
+        found = self._patterns_of(table, index)
+        return str(found[0]) if len(found) == 1 else ""
+
+    def fields_of(self, plan: ReadPlan, attribute: str) -> Sequence[str]:
+        """The fields in an attribute of a request's key: `metric` in GSI1PK; itself if not one pattern alone has the key."""
+        patterns = self._patterns_of(plan.table, plan.index)
+        if plan.operation != "Scan":
+            patterns = [each for each in patterns if _holds(each.key, plan)]
+        slots = patterns[0].key.slots if len(patterns) == 1 else ()
+        named = [slot for slot in slots if slot.attribute.name == attribute]
+        return [each.field.name for slot in named for each in slot.components] or [attribute]
+
+    def _patterns_of(self, table: str, index: str | None) -> list[Pattern[Any]]:
+        """The patterns of all entities that read an index, or the table's own key."""
         known = self._tables.get(table)
-        if known is None:
-            return ""
-        found = [
-            str(schema.patterns[key.name])
-            for schema in known.entities.values()
+        return [
+            schema.patterns[key.name]
+            for schema in (known.entities.values() if known is not None else ())
             for key in schema.keys.values()
             if key.index == index
         ]
-        return found[0] if len(found) == 1 else ""
 
     def answering(self, plan: ReadPlan) -> Iterator[tuple[Query[Any], str]]:
         """The queries of the model that answer conditions on fields, each with what its key answers.
