@@ -98,6 +98,13 @@ def test_advice_speaks_of_the_fields_in_a_key(store: isotone.Store) -> None:
     assert needed["index by_plan"] == "needs plan = …"
 
 
+def test_an_index_for_a_range_alone_needs_a_partition_key_besides(store: isotone.Store) -> None:
+    explained = isotone.explain(store, "SELECT * FROM usages WHERE amount > 50", tables=[usages])
+    assert explained.advice == (
+        "an index sorted by amount, with a partition key that the query can give"
+    )
+
+
 @pytest.mark.parametrize(
     "condition",
     [

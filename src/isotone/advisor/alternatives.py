@@ -259,7 +259,7 @@ def _index_for(plan: ReadPlan, contents: TableSample, patterns: ModelPatterns) -
     if not any(name in plan.filter.attributes for name in (*equal, *ranged[:1])):
         return _NARROWER
     if not equal:
-        return f"an index sorted by {ranged[0]}, in partitions that the program can name"
+        return f"an index sorted by {ranged[0]}, with a partition key that the query can give"
     sort = [*equal[1:], *ranged[:1]]
     left = len(plan_key(where, equal[:1], sort).rest)
     for index, way in _other_keys(asked, contents.shape):
