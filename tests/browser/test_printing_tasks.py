@@ -1,0 +1,86 @@
+"""What a printing shop does with jobs and their sheets: nothing typed is lost, and what is searched for can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from tests.browser.chromium import needs_chromium
+from tests.browser.printing_model import Job, Sheet, press
+
+import isotone
+from isotone import Store
+
+pytestmark = needs_chromium
+pytest.importorskip("playwright")
+
+from tests.browser.workbench_page import Workbench, windows  # noqa: E402
+
+PHONE = {"width": 390, "has_touch": True, "is_mobile": True}
+JOBS = 20
+FIRST = date(2026, 12, 1)
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    """Jobs of the Fox Theatre, due day by day; each has as many sheets as its number says, up to three."""
+    with isotone.open() as database:
+        store = isotone.connect(database)
+        store.create_tables(press)
+        for number in range(1, JOBS + 1):
+            due = FIRST + timedelta(days=number)
+            job = Job(
+                number=number, customer="Fox Theatre", due=due, title="Menu", total=Decimal(9)
+            )
+            store.put(job)
+            for line in range(1, number % 4 + 1):
+                store.put(Sheet(job=number, line=line, copies=50, price=Decimal("0.3")))
+        yield store
+
+
+@pytest.fixture
+def window(chrome: Any, store: Store) -> Iterator[Any]:
+    with windows(chrome, store, [press], "#/t/press/items", height=844) as open_view:
+        yield open_view
+
+
+def button(bench: Workbench, name: str) -> Any:
+    return bench.page.get_by_role("button", name=name, exact=True)
+
+
+def run(bench: Workbench, pattern: str, **values: str) -> None:
+    """Run an access pattern with these values in its form."""
+    bench.wait_for_items(3)
+    if bench.page.viewport_size["width"] < 600:
+        button(bench, "Query").click()
+    bench.page.get_by_label("Access pattern").select_option(label=pattern)
+    for name, value in values.items():
+        bench.page.get_by_label(name, exact=True).fill(value)
+    button(bench, "Run").click()
+
+
+OF_CUSTOMER = "Job.of_customer · customer, due, number"
+
+
+def test_what_was_said_last_covers_no_field_of_the_next_form(window: Any) -> None:
+    bench = window("#/t/press/items?pk=%5B%22S%3AJOB%2300004%22%5D", **PHONE)
+    bench.wait_for_items(1)
+    bench.rows.first.click()
+    button(bench, "+ Sheet").click()
+    form = bench.page.get_by_role("form", name="New Sheet")
+    for line in (1, 2):
+        form.get_by_label("line", exact=True).fill(str(line))
+        form.get_by_label("copies", exact=True).fill("50")
+        form.get_by_label("price", exact=True).fill("0.3")
+        button(bench, "Create").click()
+        button(bench, "+ Sheet").click()
+        form.wait_for()
+        assert bench.page.locator(".notice").is_visible()
+        price = form.get_by_label("price", exact=True)
+        box = price.bounding_box()
+        bench.page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        bench.page.keyboard.type("1.75")
+        assert price.input_value() == "1.75"
