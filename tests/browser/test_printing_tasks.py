@@ -84,3 +84,11 @@ def test_what_was_said_last_covers_no_field_of_the_next_form(window: Any) -> Non
         bench.page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         bench.page.keyboard.type("1.75")
         assert price.input_value() == "1.75"
+
+
+def test_a_descending_date_is_legible_on_a_phone(window: Any) -> None:
+    bench = window(**PHONE)
+    run(bench, OF_CUSTOMER, customer="Fox Theatre", due="2026-12-05")
+    found = bench.page.locator(".row.item:not(.outside) .first-values")
+    found.get_by_text("2026-12-05").wait_for()
+    assert "number" not in found.inner_text()  # the key has that as it is
