@@ -92,3 +92,9 @@ def test_a_descending_date_is_legible_on_a_phone(window: Any) -> None:
     found = bench.page.locator(".row.item:not(.outside) .first-values")
     found.get_by_text("2026-12-05").wait_for()
     assert "number" not in found.inner_text()  # the key has that as it is
+
+
+def test_a_customer_in_another_case_is_not_found_and_the_page_says_why(window: Any) -> None:
+    bench = window()
+    run(bench, OF_CUSTOMER, customer="fox theatre")
+    bench.page.get_by_text("Keys are compared exactly, with upper and lower case").wait_for()

@@ -629,7 +629,7 @@ function Nothing({ view, scanned, folded }: { view: View; scanned: number; folde
     return (
       <div class="empty">
         <h2>This range has no items</h2>
-        <p>Others may be before or after it, in the same item collection.</p>
+        <p>Others may be before or after it, in the same item collection. Keys are compared exactly, with upper and lower case.</p>
         <a class="button" href={href(["t", view.table.name, "items"], toQuery({ ...view, sort: null }))}>
           Show the collection
         </a>
