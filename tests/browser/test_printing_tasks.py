@@ -98,3 +98,24 @@ def test_a_customer_in_another_case_is_not_found_and_the_page_says_why(window: A
     bench = window()
     run(bench, OF_CUSTOMER, customer="fox theatre")
     bench.page.get_by_text("Keys are compared exactly, with upper and lower case").wait_for()
+
+
+def test_a_key_that_is_taken_is_said_beside_its_field_until_it_is_another(window: Any) -> None:
+    bench = window()
+    bench.wait_for_items(3)
+    button(bench, "New item").click()
+    bench.page.get_by_role("button", name="Sheet", exact=True).click()
+    form = bench.page.get_by_role("form", name="New Sheet")
+    values = {"job": "3", "line": "1", "copies": "50", "price": "0.3"}
+    for name, value in values.items():
+        form.get_by_label(name, exact=True).fill(value)
+    button(bench, "Create").click()
+    fault = form.locator('[data-field="line"]').get_by_text("SHEET#01 already exists")
+    fault.wait_for()
+    link = bench.page.get_by_role("link", name="Show the Sheet that has it")
+    assert link.is_visible()
+    form.get_by_label("job", exact=True).fill("4")  # which has no sheet
+    fault.wait_for(state="detached")
+    assert link.count() == 0
+    button(bench, "Create").click()
+    bench.page.locator(".notice", has_text="Created").wait_for()
