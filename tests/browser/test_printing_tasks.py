@@ -119,3 +119,26 @@ def test_a_key_that_is_taken_is_said_beside_its_field_until_it_is_another(window
     assert link.count() == 0
     button(bench, "Create").click()
     bench.page.locator(".notice", has_text="Created").wait_for()
+
+
+LINES_APART = """(link) => {
+    const top = (text) => {
+        const range = new Range();
+        range.selectNodeContents(text);
+        return range.getBoundingClientRect().top;
+    };
+    return top(link.parentNode.lastChild) - top(link.firstChild);
+}"""
+
+
+def test_a_link_in_a_cell_does_not_part_the_lines_of_its_words(window: Any) -> None:
+    bench = window(**PHONE)
+    bench.wait_for_items(3)
+    button(bench, "Query").click()
+    button(bench, "+ Filter").click()
+    bench.page.keyboard.type("customer")
+    bench.page.get_by_label("Value").fill("Fox Theatre")
+    button(bench, "Explain").click()
+    link = bench.page.get_by_role("dialog").locator("table.grid tbody th .more-link").first
+    assert link.bounding_box()["height"] >= 44  # of a finger
+    assert link.evaluate(LINES_APART) < 24  # to the words below it
