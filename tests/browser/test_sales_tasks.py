@@ -186,9 +186,9 @@ def test_the_focus_goes_to_the_first_faulty_field_of_what_is_refused(window: Any
     form.get_by_label("total", exact=True).press("Control+Enter")
     focus_is(bench, "total")
     form.get_by_label("total", exact=True).fill("3")
-    press(bench, "Create")  # its number is taken, which no field says
-    bench.page.locator(".refusal").first.wait_for()
-    focus_is(bench, "Not created")
+    press(bench, "Create")  # its number is taken
+    form.get_by_text("Order ORDER#00007, ORDER already exists").wait_for()
+    focus_is(bench, "number")
 
 
 def select(bench: Workbench, count: int) -> None:

@@ -275,7 +275,7 @@ def test_an_order_is_added_with_its_lines(window, store):
     made.get_by_role("button", name="Now").click()
     made.get_by_label("total", exact=True).fill("7")
     press(bench, "Create")
-    page.get_by_text("Give it another number, or edit the one that is there.").wait_for()
+    made.locator('[data-field="number"]').get_by_text("already exists").wait_for()
     made.get_by_label("number", exact=True).fill("900")
     made.get_by_role("button", name="Cost").click()
     cost = page.get_by_role("dialog", name="Explain")

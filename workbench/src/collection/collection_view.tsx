@@ -545,13 +545,17 @@ export function Value({ value }: { value: Item[string] }) {
   );
 }
 
-/** The first values of an item, in the order of its columns, without those that its key has already. */
+/** The first values of an item, in the order of its columns, without those that can be read in its key already. */
 function FirstValues({ entry, data, view, room }: { entry: Entry; data: CollectionWindow; view: View; room: number }) {
   const keys = keysOf(view);
   const segments = [...keys.partition, ...keys.sort].flatMap((each) => own(entry.keys, each.name) ?? []);
-  const seen = new Set(segments.map(([, component]) => component));
+  const entity = own(models.value, view.table.name)?.model?.entities.find((each) => each.name === entry.entity);
+  const pattern = entity?.patterns.find((each) => each.index === (view.index?.name ?? null));
+  const parts = [...(pattern?.group ?? []), ...(pattern?.order ?? [])];
+  // Descending, a value is subtracted: 2026-12-18 is 7973-87-81.
+  const seen = new Set(segments.map(([, component]) => component).filter((name) => !parts.some((each) => each.name === name && each.descending)));
   const columns = data.columns.of(entry.entity).filter((each) => own(entry.item, each.name) !== undefined && !seen.has(each.name));
-  const fields = own(models.value, view.table.name)?.model?.entities.find((each) => each.name === entry.entity)?.fields.map((each) => each.attribute);
+  const fields = entity?.fields.map((each) => each.attribute);
   const shown = inOneLine(fields ? columns.filter((each) => fields.includes(each.name)) : columns, entry.item, room); // other keys say them again
   return (
     <div class="first-values">
@@ -625,7 +629,7 @@ function Nothing({ view, scanned, folded }: { view: View; scanned: number; folde
     return (
       <div class="empty">
         <h2>This range has no items</h2>
-        <p>Others may be before or after it, in the same item collection.</p>
+        <p>Others may be before or after it, in the same item collection. Keys are compared exactly, with upper and lower case.</p>
         <a class="button" href={href(["t", view.table.name, "items"], toQuery({ ...view, sort: null }))}>
           Show the collection
         </a>

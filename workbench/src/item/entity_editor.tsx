@@ -8,7 +8,7 @@ import { Failure } from "../shell/failure";
 import { notify } from "../shell/notices";
 import type { Sent } from "./changes";
 import { Conflict } from "./conflict";
-import { Refused, requestToSave, save, type Form, type Refusal, type Values } from "./edit_calls";
+import { givenFields, Refused, requestToSave, save, type Form, type Refusal, type Values } from "./edit_calls";
 import { EntityForm } from "./entity_form";
 import type { Aim } from "./inspector";
 import { ItemLink } from "./item_link";
@@ -43,6 +43,7 @@ export function EntityEditor({ table, entity, item, form, given, typed, aimed, o
   const unsaved = useRef<Values | null>(null);
   const told = useRef<HTMLDivElement>(null);
   useEffect(() => told.current?.focus(), [refusal]); // a fast answer leaves the focus on the button
+  const identifying = givenFields(entity, item === null).filter((each) => each.identifies).map((each) => each.name);
   const leave = useRef(onLeft);
   leave.current = onLeft;
   useEffect(() => {
@@ -65,7 +66,9 @@ export function EntityEditor({ table, entity, item, form, given, typed, aimed, o
       if (failure instanceof Refused) {
         setBegan(before);
         setRefused(values);
-        setRefusal(failure.refusal);
+        const { refusal } = failure;
+        const last = identifying.at(-1);
+        setRefusal(!item && refusal.code === "AlreadyExists" && last ? { ...refusal, fields: { [last]: refusal.message } } : refusal);
       } else setError(failure as CallError);
     } finally {
       setSaving(false);
@@ -85,7 +88,6 @@ export function EntityEditor({ table, entity, item, form, given, typed, aimed, o
         <div class="failure refusal" role="alert" tabIndex={-1} ref={told}>
           <strong>{item ? "Not saved" : "Not created"}</strong>
           <p>{refusal.message}.</p>
-          {refusal.code === "AlreadyExists" && <p class="advice">Give it another {identifying(entity)}, or edit the one that is there.</p>}
           {refusal.taken_by && <p><ItemLink table={table} of={refusal.taken_by}>Show the {entity.name} that is there</ItemLink></p>}
         </div>
       )}
@@ -105,6 +107,8 @@ export function EntityEditor({ table, entity, item, form, given, typed, aimed, o
         refused={refusal?.fields ?? NONE}
         onValues={(values, isTyped) => {
           setMine(values);
+          // Another key need not be taken, whichever of its fields was changed.
+          if (refusal?.code === "AlreadyExists" && identifying.some((each) => JSON.stringify(values[each]) !== JSON.stringify(refused[each]))) setRefusal(null);
           unsaved.current = isTyped ? values : null;
         }}
         onSave={(values) => void send(values, item)}
@@ -115,11 +119,6 @@ export function EntityEditor({ table, entity, item, form, given, typed, aimed, o
       {costing && <ExplainDialog given={costing} onClose={() => setCosting(null)} />}
     </>
   );
-}
-
-function identifying(entity: Entity): string {
-  const names = entity.fields.filter((each) => each.identifies).map((each) => each.name);
-  return names.length < 2 ? names.join() : `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
 }
 
 const NONE: Record<string, string> = {};

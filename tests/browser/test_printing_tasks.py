@@ -1,0 +1,144 @@
+"""What a printing shop does with jobs and their sheets: nothing typed is lost, and what is searched for can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from tests.browser.chromium import needs_chromium
+from tests.browser.printing_model import Job, Sheet, press
+
+import isotone
+from isotone import Store
+
+pytestmark = needs_chromium
+pytest.importorskip("playwright")
+
+from tests.browser.workbench_page import Workbench, windows  # noqa: E402
+
+PHONE = {"width": 390, "has_touch": True, "is_mobile": True}
+JOBS = 20
+FIRST = date(2026, 12, 1)
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    """Jobs of the Fox Theatre, due day by day; each has as many sheets as its number says, up to three."""
+    with isotone.open() as database:
+        store = isotone.connect(database)
+        store.create_tables(press)
+        for number in range(1, JOBS + 1):
+            due = FIRST + timedelta(days=number)
+            job = Job(
+                number=number, customer="Fox Theatre", due=due, title="Menu", total=Decimal(9)
+            )
+            store.put(job)
+            for line in range(1, number % 4 + 1):
+                store.put(Sheet(job=number, line=line, copies=50, price=Decimal("0.3")))
+        yield store
+
+
+@pytest.fixture
+def window(chrome: Any, store: Store) -> Iterator[Any]:
+    with windows(chrome, store, [press], "#/t/press/items", height=844) as open_view:
+        yield open_view
+
+
+def button(bench: Workbench, name: str) -> Any:
+    return bench.page.get_by_role("button", name=name, exact=True)
+
+
+def run(bench: Workbench, pattern: str, **values: str) -> None:
+    """Run an access pattern with these values in its form."""
+    bench.wait_for_items(3)
+    if bench.page.viewport_size["width"] < 600:
+        button(bench, "Query").click()
+    bench.page.get_by_label("Access pattern").select_option(label=pattern)
+    for name, value in values.items():
+        bench.page.get_by_label(name, exact=True).fill(value)
+    button(bench, "Run").click()
+
+
+OF_CUSTOMER = "Job.of_customer · customer, due, number"
+
+
+def test_what_was_said_last_covers_no_field_of_the_next_form(window: Any) -> None:
+    bench = window("#/t/press/items?pk=%5B%22S%3AJOB%2300004%22%5D", **PHONE)
+    bench.wait_for_items(1)
+    bench.rows.first.click()
+    button(bench, "+ Sheet").click()
+    form = bench.page.get_by_role("form", name="New Sheet")
+    for line in (1, 2):
+        form.get_by_label("line", exact=True).fill(str(line))
+        form.get_by_label("copies", exact=True).fill("50")
+        form.get_by_label("price", exact=True).fill("0.3")
+        button(bench, "Create").click()
+        button(bench, "+ Sheet").click()
+        form.wait_for()
+        assert bench.page.locator(".notice").is_visible()
+        price = form.get_by_label("price", exact=True)
+        box = price.bounding_box()
+        bench.page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        bench.page.keyboard.type("1.75")
+        assert price.input_value() == "1.75"
+
+
+def test_a_descending_date_is_legible_on_a_phone(window: Any) -> None:
+    bench = window(**PHONE)
+    run(bench, OF_CUSTOMER, customer="Fox Theatre", due="2026-12-05")
+    found = bench.page.locator(".row.item:not(.outside) .first-values")
+    found.get_by_text("2026-12-05").wait_for()
+    assert "number" not in found.inner_text()  # the key has that as it is
+
+
+def test_a_customer_in_another_case_is_not_found_and_the_page_says_why(window: Any) -> None:
+    bench = window()
+    run(bench, OF_CUSTOMER, customer="fox theatre")
+    bench.page.get_by_text("Keys are compared exactly, with upper and lower case").wait_for()
+
+
+def test_a_key_that_is_taken_is_said_beside_its_field_until_it_is_another(window: Any) -> None:
+    bench = window()
+    bench.wait_for_items(3)
+    button(bench, "New item").click()
+    bench.page.get_by_role("button", name="Sheet", exact=True).click()
+    form = bench.page.get_by_role("form", name="New Sheet")
+    values = {"job": "3", "line": "1", "copies": "50", "price": "0.3"}
+    for name, value in values.items():
+        form.get_by_label(name, exact=True).fill(value)
+    button(bench, "Create").click()
+    fault = form.locator('[data-field="line"]').get_by_text("SHEET#01 already exists")
+    fault.wait_for()
+    link = bench.page.get_by_role("link", name="Show the Sheet that has it")
+    assert link.is_visible()
+    form.get_by_label("job", exact=True).fill("4")  # which has no sheet
+    fault.wait_for(state="detached")
+    assert link.count() == 0
+    button(bench, "Create").click()
+    bench.page.locator(".notice", has_text="Created").wait_for()
+
+
+LINES_APART = """(link) => {
+    const top = (text) => {
+        const range = new Range();
+        range.selectNodeContents(text);
+        return range.getBoundingClientRect().top;
+    };
+    return top(link.parentNode.lastChild) - top(link.firstChild);
+}"""
+
+
+def test_a_link_in_a_cell_does_not_part_the_lines_of_its_words(window: Any) -> None:
+    bench = window(**PHONE)
+    bench.wait_for_items(3)
+    button(bench, "Query").click()
+    button(bench, "+ Filter").click()
+    bench.page.keyboard.type("customer")
+    bench.page.get_by_label("Value").fill("Fox Theatre")
+    button(bench, "Explain").click()
+    link = bench.page.get_by_role("dialog").locator("table.grid tbody th .more-link").first
+    assert link.bounding_box()["height"] >= 44  # of a finger
+    assert link.evaluate(LINES_APART) < 24  # to the words below it
