@@ -142,3 +142,46 @@ def test_a_link_in_a_cell_does_not_part_the_lines_of_its_words(window: Any) -> N
     link = bench.page.get_by_role("dialog").locator("table.grid tbody th .more-link").first
     assert link.bounding_box()["height"] >= 44  # of a finger
     assert link.evaluate(LINES_APART) < 24  # to the words below it
+
+
+# Explain
+
+
+def explained(bench: Workbench, attribute: str, value: str) -> Any:
+    button(bench, "+ Filter").click()
+    bench.page.keyboard.type(attribute)
+    bench.page.get_by_label("Value").fill(value)
+    button(bench, "Explain").click()
+    dialog = bench.page.get_by_role("dialog")
+    dialog.locator(".drawing").first.wait_for()
+    return dialog
+
+
+def test_the_rows_of_explain_begin_with_what_the_filter_tests(window: Any) -> None:
+    bench = window()
+    bench.wait_for_items(3)
+    dialog = explained(bench, "machine", "Xerox")
+    job = dialog.locator(".drawn.dropped", has=bench.page.get_by_text("Job", exact=True)).first
+    assert job.locator(".drawn-values").inner_text().startswith("machine: Heidelberg 1")
+
+
+def test_a_part_of_the_partition_key_has_one_colour_in_a_scan(window: Any) -> None:
+    bench = window()
+    bench.wait_for_items(3)
+    dialog = explained(bench, "machine", "Xerox")
+    parts = dialog.locator(".drawing-partition .hue")
+    assert parts.count() > 2
+    assert {each.get_attribute("title") for each in parts.all()} == {"number"}
+
+
+def test_items_between_those_shown_of_a_range_that_is_known_are_counted(
+    window: Any, store: Store
+) -> None:
+    many = [(job, line) for job in range(100, 120) for line in range(1, 60)]  # more than a sample
+    store.put_many(Sheet(job=job, line=line, copies=50, price=Decimal(1)) for job, line in many)
+    bench = window()
+    run(bench, OF_CUSTOMER, customer="Fox Theatre")
+    bench.wait_for_items(JOBS)
+    dialog = explained(bench, "status", "PRINTING")
+    dialog.get_by_text("the 20 items of the range").first.wait_for()
+    dialog.get_by_text("⋯ 10 more, read too").wait_for()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final, overload
 
@@ -188,10 +187,18 @@ def read_view(
         if not _is_own(key, each[0]) or (plan.operation != "Scan" and plan.is_in_partition(each[0]))
     }
     shown = [each for each in groups.values() if plan.is_in_partition(each[0])][:MOST_COLLECTIONS]
-    is_whole = known is not None and not plan.terms  # the range is the collection
+    names = names.with_first(() if plan.filter is None else plan.filter.attributes)
     drawn = tuple(
         _collection(
-            contents, index, names, each, most, state, plan.place_in(each), is_whole=is_whole
+            contents,
+            index,
+            names,
+            each,
+            most,
+            state,
+            plan.place_in(each),
+            is_range_whole=known is not None,
+            is_whole=known is not None and not plan.terms,  # the range is the collection
         )
         for each in shown
     )
@@ -235,11 +242,13 @@ def _collection(
     state: Callable[[Item], State],
     empty_at: int | None = None,
     *,
+    is_range_whole: bool = False,
     is_whole: bool = False,
 ) -> DrawnCollection:
     """A collection; `empty_at` is the position of its range if no item lies in it.
 
-    `is_whole`: the sample has all of its items, though this is not seen from the sample itself.
+    `is_whole`: the entries are all of its items, though this is not seen from the sample. `is_range_whole`: they are
+    all that are read.
     """
     shape = contents.shape
     key = shape.key_of(index)
@@ -268,8 +277,9 @@ def _collection(
             left_out = states[last + 1 : position]
             read = sum(map(bool, left_out))
             are_read = read == len(left_out)
+            is_known = is_whole or (is_range_whole and are_read)
             unknown = Gap(None, read * are_read, least=len(left_out))
-            rows.append(Gap(len(left_out), read) if is_whole else unknown)
+            rows.append(Gap(len(left_out), read) if is_known else unknown)
         if position < len(entries):
             entry = entries[position]
             rows.append(
@@ -283,18 +293,9 @@ def _collection(
         last = position
     if not is_whole:
         rows.append(Gap(None))
-    named_by = _typical(contents, names, entries, states)
+    # The first item that is read names the partition key: of a parent and its children, in every collection the same.
+    named_by = entries[next((place for place, each in enumerate(states) if each), 0)]
     return DrawnCollection(joined(key.partition_names, named_by), tuple(rows))
-
-
-def _typical(
-    contents: TableSample, names: KeyNames, entries: Sequence[Item], states: Sequence[State]
-) -> Item:
-    """An item of the most frequent kind among the items that are read; its entity names the partition key."""
-    read = [entry for entry, state in zip(entries, states, strict=True) if state] or [*entries]
-    kinds = [names.kind(contents.shape.name, entry) for entry in read]
-    (most, _), *_ = Counter(kinds).most_common(1)
-    return read[kinds.index(most)]
 
 
 def _shown(states: Sequence[State], most: int, empty_at: int | None) -> list[int]:

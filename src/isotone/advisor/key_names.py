@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any, Final
 
 from isotone.advisor.drawn_collections import DrawnKeyPart, KeyParts
@@ -50,7 +51,14 @@ class KeyNames:
 
     def __init__(self, tables: Iterable[Table] = (), attributes: Sequence[str] = ()) -> None:
         self._attributes = attributes
+        self._first: Collection[str] = ()
         self._tables = {table.name: table for table in tables}
+
+    def with_first(self, attributes: Collection[str]) -> KeyNames:
+        """The same names, with these attributes before the others: those of a filter show why an item is dropped."""
+        found = copy(self)
+        found._first = attributes
+        return found
 
     def schema(self, table: str, item: Item) -> EntitySchema | None:
         """The entity of an item, if the model has it."""
@@ -99,7 +107,9 @@ class KeyNames:
             hidden = {field.name for field in schema.identity.values()}
             hidden |= {field.name for field in schema.fields.values() if field.options.hidden}
             shown = [key for key in schema.keys.values() if key.index == index]
-            hidden |= {component.field.name for key in shown for component in key.components}
+            components = [each for key in shown for each in key.components]
+            # Descending, a value cannot be read in its key: 2026-12-18 is 7973-87-81.
+            hidden |= {each.field.name for each in components if not each.descending}
             hidden |= {
                 field.name for field in schema.fields.values() if field.options.role != "plain"
             }
@@ -111,11 +121,12 @@ class KeyNames:
                 if title in titles
             )
         chosen = [
-            (title, _shown(item[name]))
+            name
             for name, title in names.items()
             if name in item and name not in in_keys | _OWN and title not in hidden
         ]
-        return tuple(chosen[:_MOST_ATTRIBUTES])
+        chosen.sort(key=lambda name: name not in self._first)
+        return tuple((names[name], _shown(item[name])) for name in chosen[:_MOST_ATTRIBUTES])
 
 
 def _is_composed(name: str, item: Item) -> bool:
