@@ -58,21 +58,13 @@ def window(chrome: Any, store: Store) -> Iterator[Any]:
         yield open_items
 
 
-def press(bench: Workbench, name: str) -> None:
-    bench.page.get_by_role("button", name=name, exact=True).click()
-
-
-def said(bench: Workbench, text: str) -> None:
-    bench.page.locator(".notice").filter(has_text=text).wait_for()
-
-
 def row(bench: Workbench, sort_key: str) -> Any:
     return bench.page.locator(f'.row.item:has(.sort-cell[title="{sort_key}"])')
 
 
 def edit(bench: Workbench, sort_key: str = FIRST) -> Any:
     row(bench, sort_key).locator(".sort-cell").dblclick()
-    press(bench, "Edit")
+    bench.press("Edit")
     form = bench.page.locator(".entity-form")
     form.wait_for()
     return form
@@ -80,7 +72,7 @@ def edit(bench: Workbench, sort_key: str = FIRST) -> Any:
 
 def save(bench: Workbench, fee: str) -> None:
     edit(bench).get_by_label("fee", exact=True).fill(fee)
-    press(bench, "Save")
+    bench.press("Save")
 
 
 def fee(store: Store) -> Decimal | None:
@@ -103,22 +95,22 @@ def test_changes_are_undone_one_after_another_each_with_what_it_was(
 ) -> None:
     bench = window()
     save(bench, "25")
-    said(bench, "Saved" + "fee 20 → 25")
+    bench.said("Saved" + "fee 20 → 25")
     save(bench, "30")
-    said(bench, "fee 25 → 30")
+    bench.said("fee 25 → 30")
     bench.page.keyboard.press("Escape")
     row(bench, FIRST).click()
     bench.page.keyboard.press("Delete")
-    press(bench, "Delete")
-    said(bench, f"DeletedVisit ANIMAL#{CHIP} {FIRST}")
+    bench.press("Delete")
+    bench.said(f"DeletedVisit ANIMAL#{CHIP} {FIRST}")
     assert fee(store) is None
     for now, words in (("30", FIRST), ("25", "fee 30 → 25"), ("20", "fee 25 → 20")):
         bench.page.keyboard.press("u")
-        said(bench, "Undone")
-        said(bench, words)
+        bench.said("Undone")
+        bench.said(words)
         assert fee(store) == Decimal(now)
     bench.page.keyboard.press("u")
-    said(bench, "There is nothing to undo")
+    bench.said("There is nothing to undo")
 
 
 def test_a_version_that_an_undo_has_raised_does_not_stop_the_next_one(
@@ -127,12 +119,12 @@ def test_a_version_that_an_undo_has_raised_does_not_stop_the_next_one(
     bench = window()
     for name in ("Mia", "Mina"):
         edit(bench, "ANIMAL").get_by_label("name", exact=True).fill(name)
-        press(bench, "Save")
-        said(bench, f"→ {name}")
+        bench.press("Save")
+        bench.said(f"→ {name}")
         bench.page.keyboard.press("Escape")
     for name in ("Mia", "Minka"):
         bench.page.keyboard.press("u")
-        said(bench, f"→ {name}")
+        bench.said(f"→ {name}")
     assert store.get(Animal, chip=CHIP).name == "Minka"
 
 
@@ -141,12 +133,12 @@ def test_undo_stays_in_sight_on_every_page(window: Any, store: Store, view: Any)
     bench = window(**view)
     if view:
         row(bench, FIRST).tap()
-        press(bench, "Edit")
+        bench.press("Edit")
         bench.page.get_by_label("fee", exact=True).fill("25")
-        press(bench, "Save")
+        bench.press("Save")
     else:
         save(bench, "25")
-    said(bench, "Saved")
+    bench.said("Saved")
     assert bench.page.locator(".notice .detail").bounding_box()["height"] < 30  # in one line
     assert bench.page.locator(".undo-last").count() == 0  # its line has the button
     bench.page.evaluate("location.hash = '#/metrics'")
@@ -154,7 +146,7 @@ def test_undo_stays_in_sight_on_every_page(window: Any, store: Store, view: Any)
     undo.wait_for()
     assert undo.bounding_box()["x"] + undo.bounding_box()["width"] <= (390 if view else 1440)
     undo.click()
-    said(bench, "Undone")
+    bench.said("Undone")
     assert fee(store) == 20
     assert undo.count() == 0
 
@@ -165,33 +157,33 @@ def test_a_correction_and_a_repair_of_what_does_not_fit_are_undone(
     damage(store, status={"S": "DONE"}, room={"S": "3b"})
     bench = window()
     row(bench, FIRST).locator(".sort-cell").dblclick()
-    press(bench, "Correct it in the form")
+    bench.press("Correct it in the form")
     bench.until("document.activeElement.ariaLabel === 'status'")  # the field at fault
     bench.page.get_by_label("reason", exact=True).fill("ear")
     bench.page.keyboard.press("Control+Enter")
     bench.page.get_by_text("1 field to put right: status").wait_for()
     assert "store.update" not in bench.page.locator(".entity-form").inner_text()
-    press(bench, "Put back")
+    bench.press("Put back")
     bench.page.get_by_label("status", exact=True).select_option("TREATED")
-    press(bench, "Save")
-    said(bench, "status DONE → TREATED")
-    press(bench, "Remove room")
-    said(bench, "Repaired" + "room 3b → not set")
+    bench.press("Save")
+    bench.said("status DONE → TREATED")
+    bench.press("Remove room")
+    bench.said("Repaired" + "room 3b → not set")
     for found in ("room", "status"):
         bench.page.keyboard.press("u")
-        said(bench, "Undone")
+        bench.said("Undone")
         bench.page.locator(".misfit").get_by_text(f"{found}:").wait_for()
-    press(bench, "Correct it in the form")
+    bench.press("Correct it in the form")
 
 
 def test_a_refused_undo_shows_what_the_item_is_now(window: Any, store: Store) -> None:
     bench = window()
     save(bench, "25")
-    said(bench, "Saved")
+    bench.said("Saved")
     visit = store.get(Visit, chip=CHIP, starts_at=START)
     store.update(visit, Visit.reason.set("ear"))
-    press(bench, "Undo")
-    said(bench, "It cannot be undone")
+    bench.press("Undo")
+    bench.said("It cannot be undone")
     row(bench, FIRST).get_by_text("ear").wait_for()
 
 
@@ -205,11 +197,11 @@ def test_several_that_are_deleted_say_what_stays_without_those_among_them(window
     bar.get_by_role("button", name="Delete").click()
     bar.get_by_text("11 items that belong to it stay as they are.").wait_for()
     bar.get_by_text("Delete it?").wait_for()
-    press(bench, "Keep")
+    bench.press("Keep")
     row(bench, FIRST).locator(".tick").click()
     bar.get_by_role("button", name="Delete").click()
     bar.get_by_text("10 items that belong to them stay as they are.").wait_for()
-    press(bench, "Keep")
+    bench.press("Keep")
     bench.page.keyboard.press("a")
     bar.get_by_text("12 items selected").wait_for()
     bar.get_by_role("button", name="Delete").click()
@@ -272,7 +264,7 @@ def test_a_new_member_of_a_map_has_the_focus_and_letters_stay_in_the_form(
 ) -> None:
     bench = window()
     form = edit(bench, "ANIMAL")
-    press(bench, "Add to contact")
+    bench.press("Add to contact")
     bench.page.keyboard.type("street")
     bench.page.keyboard.press("Tab")
     bench.page.keyboard.type("Veldstraat 1")
@@ -284,7 +276,7 @@ def test_a_new_member_of_a_map_has_the_focus_and_letters_stay_in_the_form(
     assert bench.page.get_by_role("dialog").count() == 0
     assert form.is_visible()
     bench.page.keyboard.press("Control+Enter")
-    said(bench, "Saved")
+    bench.said("Saved")
     assert store.get(Animal, chip=CHIP).contact == {"street": "Veldstraat 1"}
 
 
@@ -352,25 +344,25 @@ def test_safe_mode_answers_keys_and_is_found_by_its_name(window: Any) -> None:
             row(bench, FIRST).locator(".sort-cell").click()
             for key in ("i", "n", "Delete"):
                 bench.page.keyboard.press(key)
-                said(bench, "Safe mode: nothing can be written")
+                bench.said("Safe mode: nothing can be written")
     bench.page.locator(".lock:not(.locked)").wait_for()
 
 
 def test_the_way_to_an_index_keeps_the_value_that_is_filtered(window: Any) -> None:
     bench = window("#/t/clinic/items")
-    press(bench, "+ Filter")
+    bench.press("+ Filter")
     bench.page.keyboard.type("vet")
     bench.page.get_by_label("Value").fill("hk")
-    press(bench, "Explain")
+    bench.press("Explain")
     bench.page.get_by_role("dialog").get_by_role("link", name="Visit.by_vet").first.click()
     bench.until("document.querySelector('.pattern-form input')?.value === 'hk'")
 
 
 def test_what_is_copied_is_said_above_the_dialog(window: Any) -> None:
     bench = window(permissions=["clipboard-read", "clipboard-write"])
-    press(bench, "Copy as")
-    press(bench, "Copy")
-    said(bench, "Copied")
+    bench.press("Copy as")
+    bench.press("Copy")
+    bench.said("Copied")
     assert bench.page.locator(".notices").evaluate("(at) => at.matches(':popover-open')")
     assert not bench.serious_faults()
 
@@ -386,7 +378,7 @@ def test_the_way_to_who_has_a_unique_value_goes_once_another_is_typed(window: An
     bench = window()
     phone = edit(bench, "ANIMAL").get_by_label("phone", exact=True)
     phone.fill("+32 976100001")
-    press(bench, "Save")
+    bench.press("Save")
     link = bench.page.get_by_role("link", name="Show the Animal that has it")
     link.wait_for()
     assert "In a new tab" in link.get_attribute("title")
@@ -408,15 +400,15 @@ def test_a_form_says_when_the_server_answers_again(window: Any, store: Store) ->
     bench = window()
     edit(bench).get_by_label("fee", exact=True).fill("25")
     bench.page.context.set_offline(True)
-    press(bench, "Save")
+    bench.press("Save")
     failure = bench.page.locator(".inspector > .failure")
     failure.get_by_text("Start it again").wait_for()
     bench.page.context.set_offline(False)
     failure.get_by_text("It answers again: repeat what you did.").wait_for()
     bench.until("document.querySelector('.entity-form .failure') === null")  # goes on by itself
     bench.errors.clear()  # requests that failed
-    press(bench, "Save")
-    said(bench, "Saved")
+    bench.press("Save")
+    bench.said("Saved")
     assert fee(store) == 25
 
 
@@ -436,7 +428,7 @@ def test_shift_selects_what_is_put_back_from_one_difference_to_another(
     differences.nth(4).click(modifiers=["Shift"])
     bench.until("document.querySelectorAll('.difference.checked').length === 4")
     assert bench.page.evaluate("getSelection().isCollapsed")
-    press(bench, "Put back 4 items")
+    bench.press("Put back 4 items")
     bench.until("document.querySelectorAll('.difference.done').length === 4")
     fees = [each.fee for each in store.all(Visit.primary.where(Visit.chip == CHIP))]
     assert sorted(fees) == [20] * 4 + [99] * 6

@@ -94,14 +94,6 @@ def choose(bench: Workbench, label: str, option: str) -> None:
     bench.page.get_by_label(label, exact=True).select_option(option)
 
 
-def press(bench: Workbench, name: str) -> None:
-    bench.page.get_by_role("button", name=name, exact=True).click()
-
-
-def said(bench: Workbench, text: str) -> None:
-    bench.page.locator(".notice").get_by_text(text).wait_for()
-
-
 def row(bench: Workbench, text: str) -> Any:
     """The row of the order or customer with this text; not that of the marker of a unique value."""
     own = bench.page.locator(".sort-cell", has_text=re.compile("ORDER|PROFILE"))
@@ -115,7 +107,7 @@ def show(bench: Workbench, text: str) -> None:
 
 def edit(bench: Workbench, text: str) -> None:
     show(bench, text)
-    press(bench, "Edit")
+    bench.press("Edit")
     bench.page.locator(".entity-form").wait_for()
 
 
@@ -149,24 +141,24 @@ def fill_everything(bench: Workbench) -> None:
     fill(bench, "photo", "AAEC")
     fill(bench, "token", "5f0c1c0e-0000-4000-8000-000000000001")
     for place, tag in enumerate(("new", "red")):
-        press(bench, "Add to tags")
+        bench.press("Add to tags")
         fill(bench, f"tags[{place}]", tag)
     for place, score in enumerate(("3", "1")):
-        press(bench, "Add to scores")
+        bench.press("Add to scores")
         fill(bench, f"scores[{place}]", score)
-    press(bench, "Move scores[1] up")
-    press(bench, "Add to prices")
+    bench.press("Move scores[1] up")
+    bench.press("Add to prices")
     fill(bench, "Name in prices", "net")
     page.get_by_label("Name in prices", exact=True).press("Tab")
     fill(bench, "prices.net", "1.10")
-    press(bench, "Set address")
+    bench.press("Set address")
     fill(bench, "address.street", "Long Lane")
     fill(bench, "address.number", "4")
-    press(bench, "Add to lines")
+    bench.press("Add to lines")
     fill(bench, "lines[0].sku", "a")
     fill(bench, "lines[0].price", "2.50")
     fill(bench, "lines[0].added", "2026-09-02T10:00")
-    press(bench, "Set extra")
+    bench.press("Set extra")
     choose(bench, "Type of extra", "N")
     fill(bench, "extra", "5")
     fill(bench, "invoice", "I-2")
@@ -211,8 +203,8 @@ def test_an_entity_of_every_type_is_made_changed_and_brought_back(bench, store):
     fill_everything(bench)
     bench.page.get_by_label("Keys").get_by_text("2026-09-02T08:00:00.000000Z").wait_for()
     bench.page.get_by_label("Set by the library").get_by_text("bob: 12.5").wait_for()
-    press(bench, "Create")
-    said(bench, "Created")
+    bench.press("Create")
+    bench.said("Created")
     made = only(store)
     assert {name: getattr(made, name) for name in FULL} == FULL
 
@@ -225,22 +217,22 @@ def test_an_entity_of_every_type_is_made_changed_and_brought_back(bench, store):
     fill(bench, "total", "3")
     fill(bench, "weight", "")
     choose(bench, "is_gift", "false")
-    press(bench, "Unset note")
+    bench.press("Unset note")
     fill(bench, "due", "2026-11-30")
     fill(bench, "at", "23:59:59")
     fill(bench, "lasts", "5s")
     fill(bench, "photo", "")
     fill(bench, "token", "")
-    press(bench, "Remove tags[0]")
-    press(bench, "Remove scores[0]")
+    bench.press("Remove tags[0]")
+    bench.press("Remove scores[0]")
     fill(bench, "prices.net", "2")
-    press(bench, "Unset address")
+    bench.press("Unset address")
     fill(bench, "lines[0].price", "9")
     fill(bench, "extra", "6")
     fill(bench, "invoice", "I-3")
     fill(bench, "until", "")
-    press(bench, "Save")
-    said(bench, "Saved")
+    bench.press("Save")
+    bench.said("Saved")
     expected = {
         "customer": "eve",
         "placed": datetime(2026, 12, 24, 17, 30, tzinfo=UTC),
@@ -271,19 +263,19 @@ def test_an_entity_of_every_type_is_made_changed_and_brought_back(bench, store):
     assert {name: getattr(changed, name) for name in expected} == expected
     assert changed.changed > made.changed
     assert store.verify(shop).is_clean
-    press(bench, "Undo")
-    said(bench, "Undone")
+    bench.press("Undo")
+    bench.said("Undone")
     undone = only(store)
     assert {name: getattr(undone, name) for name in FULL} == {**FULL, "version": 3}
 
     show(bench, "I-2")
-    press(bench, "Delete")
+    bench.press("Delete")
     bench.page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
-    said(bench, "Deleted")
+    bench.said("Deleted")
     assert not list(store.scan(Order.primary.scan()))
     assert store.verify(shop).is_clean
-    press(bench, "Undo")
-    said(bench, "Undone")
+    bench.press("Undo")
+    bench.said("Undone")
     assert only(store).lines == undone.lines
 
 
@@ -303,7 +295,7 @@ def test_what_is_refused_stands_beside_its_field(bench, store):
     bench.page.locator("[data-field=token]").get_by_text("valid UUID").wait_for()
     fill(bench, "token", "")
     fill(bench, "invoice", "I-1")
-    press(bench, "Save")
+    bench.press("Save")
     fault = bench.page.locator("[data-field=invoice] .wrong")
     fault.wait_for()
     assert "'I-1' is taken by CUSTOMER#ann" in fault.inner_text()
@@ -313,7 +305,7 @@ def test_what_is_refused_stands_beside_its_field(bench, store):
     bench.page.keyboard.press("Escape")  # leaves the field, and loses nothing
     bench.page.locator(".entity-form [data-field=invoice] textarea").press("Shift+Tab")
     bench.page.keyboard.press("Control+Enter")
-    said(bench, "Saved")
+    bench.said("Saved")
     assert {each.invoice for each in store.scan(Order.primary.scan())} == {"I-1", "I-9"}
     edit(bench, "I-9")
     bench.page.keyboard.press("Escape")  # nothing was typed
@@ -331,11 +323,11 @@ def test_the_second_of_two_editors_is_told_with_both_versions(contexts, address,
         edit(each, "I-1")
     fill(first, "note", "theirs")
     fill(first, "total", "1")
-    press(first, "Save")
-    said(first, "Saved")
+    first.press("Save")
+    first.said("Saved")
 
     fill(second, "note", "mine")
-    press(second, "Save")
+    second.press("Save")
     told = second.page.get_by_role("alertdialog", name="Somebody else changed it")
     told.get_by_role("row", name="note").wait_for()
     text = told.inner_text()
@@ -346,28 +338,28 @@ def test_the_second_of_two_editors_is_told_with_both_versions(contexts, address,
     assert "Both changed note" in text
     assert second.serious_faults() == []
     assert only(store).note == "theirs"
-    press(second, "Save mine over theirs")
+    second.press("Save mine over theirs")
     told.wait_for(state="hidden")
     assert (only(store).note, only(store).total, only(store).version) == ("mine", 1, 3)
     # The first one still shows what it saved; its next change is refused, too.
-    press(first, "Edit")
+    first.press("Edit")
     fill(first, "count", "3")
-    press(first, "Save")
+    first.press("Save")
     told = first.page.get_by_role("alertdialog", name="Somebody else changed it")
     told.get_by_text("not those that they changed").wait_for()
-    press(first, "Save mine, too")
+    first.press("Save mine, too")
     told.wait_for(state="hidden")
     found = only(store)
     assert (found.note, found.count, found.version) == ("mine", 3, 4)
-    press(second, "Edit")
+    second.press("Edit")
     fill(second, "count", "4")
-    press(second, "Save")
-    press(second, "Drop mine")
+    second.press("Save")
+    second.press("Drop mine")
     second.page.locator(".inspector .attribute", has_text="count").get_by_text("3").wait_for()
     store.delete(found)
-    press(first, "Edit")
+    first.press("Edit")
     fill(first, "count", "5")
-    press(first, "Save")
+    first.press("Save")
     first.page.get_by_text("deleted this item while you edited it").wait_for()
 
 
@@ -389,18 +381,18 @@ def test_an_item_that_does_not_fit_carries_a_mark_and_is_repaired(bench, store):
     misfit.wait_for()
     assert "not what the function of a computed field returns" in misfit.inner_text()
     assert bench.serious_faults() == []
-    press(bench, "Repair, and remove odd")
-    said(bench, "Repaired")
+    bench.press("Repair, and remove odd")
+    bench.said("Repaired")
     bench.until("document.querySelectorAll('.misfit-mark').length === 1")
     show(bench, "I-1")
-    press(bench, "Correct it in the form")
+    bench.press("Correct it in the form")
     bench.page.locator("[data-field=status]").get_by_text("has 'OPNE'").wait_for()
     assert bench.page.get_by_label("status", exact=True).input_value() == "OPNE"
     choose(bench, "status", "OPEN")
-    press(bench, "Save")
-    said(bench, "Saved")
-    press(bench, "Remove odd")
-    said(bench, "Repaired")
+    bench.press("Save")
+    bench.said("Saved")
+    bench.press("Remove odd")
+    bench.said("Repaired")
     bench.until("document.querySelectorAll('.misfit-mark').length === 0")
 
 
@@ -417,16 +409,16 @@ def test_fields_of_several_are_changed_with_a_preview_and_brought_back(bench, st
     for text in ("I-0", "I-1", "I-2", "I-3", "PROFILE"):
         row(bench, text).click(modifiers=["Control"])
     bench.page.get_by_text("5 items selected").wait_for()
-    press(bench, "Edit fields")
+    bench.press("Edit fields")
     dialog = bench.page.get_by_role("dialog", name="Edit the selected items")
     dialog.wait_for()
     assert "1 selected item of another kind stays as it is" in dialog.inner_text()
     choose(bench, "Set a field", "status")
     choose(bench, "status", "PAID")
     choose(bench, "Set a field", "tags")
-    press(bench, "Add to tags")
+    bench.press("Add to tags")
     fill(bench, "tags[0]", "checked")
-    press(bench, "Preview")
+    bench.press("Preview")
     dialog.get_by_text("4 items change").wait_for()
     first = dialog.locator(".bulk-previews li").first.inner_text()
     assert "STATUS#OPEN" in first
@@ -434,26 +426,26 @@ def test_fields_of_several_are_changed_with_a_preview_and_brought_back(bench, st
     assert bench.serious_faults() == []
     before = {each.invoice: each for each in store.scan(Order.primary.scan())}
     assert {each.version for each in before.values()} == {1}
-    press(bench, "Change 4 items")
-    said(bench, "Changed 4 items")
+    bench.press("Change 4 items")
+    bench.said("Changed 4 items")
     changed = list(store.scan(Order.primary.scan()))
     assert {(each.status, frozenset(each.tags), each.version) for each in changed} == {
         ("PAID", frozenset({"checked"}), 2)
     }
     assert store.verify(shop).is_clean
-    press(bench, "Undo")
-    said(bench, "Undone: 4 items")
+    bench.press("Undo")
+    bench.said("Undone: 4 items")
     for each in store.scan(Order.primary.scan()):
         was = before[each.invoice]
         assert (each.status, each.tags, each.version) == (was.status, was.tags, 3)
     # What one of them would be refused is said before anything is written.
     for text in ("I-0", "I-1"):
         row(bench, text).click(modifiers=["Control"])
-    press(bench, "Edit fields")
+    bench.press("Edit fields")
     choose(bench, "Set a field", "invoice")
     fill(bench, "invoice", "same")
-    press(bench, "Preview")
-    press(bench, "Change 2 items")
+    bench.press("Preview")
+    bench.press("Change 2 items")
     bench.page.locator(".notice").get_by_text("1 failed: Order: invoice 'same' is taken").wait_for()
 
 
@@ -464,18 +456,18 @@ def test_raw_attributes_are_behind_a_switch_that_says_what_it_breaks(bench, stor
     store.put(order())
     open_items(bench)
     edit(bench, "I-1")
-    press(bench, "Edit its raw attributes instead")
+    bench.press("Edit its raw attributes instead")
     bench.page.get_by_text("Raw attributes bypass the model of Order").wait_for()
     assert bench.serious_faults() == []
     fill(bench, "status", "SENT")
-    press(bench, "Save")
+    bench.press("Save")
     warning = bench.page.get_by_role("alertdialog", name="Save without the model")
     warning.wait_for()
     assert "index GSI1" in warning.inner_text()
-    press(bench, "Back")
-    press(bench, "Back to the form of Order")
+    bench.press("Back")
+    bench.press("Back to the form of Order")
     bench.page.locator(".entity-form").wait_for()
-    press(bench, "Cancel")
+    bench.press("Cancel")
     assert only(store).status == "OPEN"
 
 
@@ -507,7 +499,7 @@ def test_every_screen_fits_and_is_accessible(contexts, width, scheme):
             fits()
             bench.page.keyboard.press("Enter")
             bench.page.locator(".entity-form").wait_for()
-            press(bench, "Create")
+            bench.press("Create")
             bench.page.get_by_text("fields to put right").wait_for()
             fits()
             bench.page.get_by_label("Close the item").click()
@@ -521,7 +513,7 @@ def test_the_cost_of_a_unique_value_is_shown_before_it_is_saved(bench, store):
     open_items(bench)
     edit(bench, "ORDER#")
     fill(bench, "invoice", "I-9")
-    press(bench, "Cost")
+    bench.press("Cost")
     cost = bench.page.get_by_role("dialog", name="Explain")
     cost.get_by_text("TransactWriteItems of 3 items").wait_for()
     record = cost.get_by_role("row").filter(has_text="_unique#Order#invoice#I-9")
@@ -529,6 +521,6 @@ def test_the_cost_of_a_unique_value_is_shown_before_it_is_saved(bench, store):
     cost.get_by_role("row").filter(has_text="the entry is deleted").wait_for()
     if AXE.exists():
         assert bench.serious_faults() == []
-    press(bench, "Close")
-    press(bench, "Save")
-    said(bench, "Saved")
+    bench.press("Close")
+    bench.press("Save")
+    bench.said("Saved")

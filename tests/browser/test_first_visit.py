@@ -64,10 +64,6 @@ PHONE = {"width": 390, "has_touch": True, "is_mobile": True}
 FOCUSED = "document.activeElement.getAttribute('aria-label') ?? document.activeElement.className"
 
 
-def press(bench: Workbench, name: str) -> None:
-    bench.page.get_by_role("button", name=name, exact=True).click()
-
-
 def selected(bench: Workbench, count: int) -> None:
     words = f"{count} items selected" if count != 1 else "1 item selected"
     bench.page.get_by_role("region", name="Selected items").get_by_text(words).wait_for()
@@ -142,7 +138,7 @@ def test_the_palette_finds_how_to_select(window: Any) -> None:
 def test_a_filter_has_the_type_that_was_seen(window: Any, attribute: str, kind: str) -> None:
     bench = window()
     bench.wait_for_items(8)
-    press(bench, "+ Filter")
+    bench.press("+ Filter")
     bench.until(f"({FOCUSED}) === 'Attribute'")
     bench.page.keyboard.type(attribute)
     assert bench.page.get_by_label("Type").input_value() == kind
@@ -158,7 +154,7 @@ def test_a_filter_has_the_type_that_was_seen(window: Any, attribute: str, kind: 
 def test_a_type_that_was_never_seen_is_told(window: Any) -> None:
     bench = window()
     bench.wait_for_items(8)
-    press(bench, "+ Filter")
+    bench.press("+ Filter")
     bench.page.keyboard.type("total")
     bench.page.get_by_label("Type").select_option("S")
     told = bench.page.locator(".filter-line [role=status]")
@@ -178,11 +174,11 @@ def test_internal_records_are_folded_until_they_are_wanted(window: Any, more: An
     folded = bench.page.locator(".row .entity").all_inner_texts()
     assert set(folded) == {"Customer", "Order"}
     assert f"{CUSTOMERS + ORDERS} items" in bench.page.locator(".foot").inner_text()
-    press(bench, "Show them")
+    bench.press("Show them")
     bench.page.locator(".row .entity").get_by_text("_unique").first.wait_for()
     bench.page.reload()  # the choice is kept
     bench.page.locator(".row .entity").get_by_text("_unique").first.wait_for()
-    press(bench, "Fold them")
+    bench.press("Fold them")
     bench.until(
         "![...document.querySelectorAll('.row .entity')].some((each) => each.innerText === '_unique')"
     )
@@ -202,7 +198,7 @@ def edit(bench: Workbench, number: int) -> Any:
     bench.open(f"#/t/shop/items?pk=%5B%22S%3AORDER%23{number:05}%22%5D")
     bench.wait_for_items(1)
     bench.page.keyboard.press("j")
-    press(bench, "Edit")
+    bench.press("Edit")
     form = bench.page.get_by_role("form", name="Edit Order")
     form.wait_for()
     return form
@@ -213,7 +209,7 @@ def test_after_an_edit_the_keyboard_goes_on_from_the_row(window: Any, ending: st
     bench = window()
     form = edit(bench, 7)
     form.get_by_label("note", exact=True).fill("fragile")
-    press(bench, ending)
+    bench.press(ending)
     form.wait_for(state="detached")
     bench.until("document.activeElement.matches('.scroller')")
     row = bench.page.evaluate(
@@ -227,7 +223,7 @@ def test_a_conflict_is_decided_before_anything_is_saved(window: Any, store: Stor
     form = edit(bench, 7)
     store.update(store.get(Order, number=7), Order.total.set(Decimal(1)))
     form.get_by_label("note", exact=True).fill("mine")
-    press(bench, "Save")
+    bench.press("Save")
     conflict = bench.page.get_by_role("alertdialog", name="Somebody else changed it")
     conflict.get_by_text("so both can be kept").wait_for()
     assert form.get_by_role("button", name="Save", exact=True).is_disabled()
@@ -235,7 +231,7 @@ def test_a_conflict_is_decided_before_anything_is_saved(window: Any, store: Stor
     note.fill("mine, later")  # what is saved is what stands in the form
     note.press("Control+Enter")
     assert store.get(Order, number=7).note == ""
-    press(bench, "Save mine, too")
+    bench.press("Save mine, too")
     bench.page.locator(".notice").get_by_text("Saved", exact=True).wait_for()
     now = store.get(Order, number=7)
     assert (now.note, now.total) == ("mine, later", Decimal(1))
@@ -244,11 +240,11 @@ def test_a_conflict_is_decided_before_anything_is_saved(window: Any, store: Stor
 def test_a_raw_edit_that_was_refused_is_not_sent_again_as_it_is(window: Any, store: Store) -> None:
     bench = window()
     edit(bench, 7)
-    press(bench, "Edit its raw attributes instead")
+    bench.press("Edit its raw attributes instead")
     store.update(store.get(Order, number=7), Order.note.set("theirs"))
     bench.page.get_by_label("note", exact=True).fill("mine")
-    press(bench, "Save")
-    press(bench, "Save anyway")
+    bench.press("Save")
+    bench.press("Save anyway")
     bench.page.locator(".failure").wait_for()
     save = bench.page.get_by_role("button", name="Save", exact=True)
     assert save.is_disabled()
@@ -262,12 +258,12 @@ def test_a_raw_edit_that_was_refused_is_not_sent_again_as_it_is(window: Any, sto
 def test_what_exists_already_is_linked_to(window: Any, values: dict[str, str]) -> None:
     bench = window()
     bench.wait_for_items(3)
-    press(bench, "New item")
-    press(bench, "Customer")
+    bench.press("New item")
+    bench.press("Customer")
     form = bench.page.get_by_role("form", name="New Customer")
     for name, text in values.items():
         form.get_by_label(name, exact=True).fill(text)
-    press(bench, "Create")
+    bench.press("Create")
     link = bench.page.get_by_role("link", name="Show the Customer that")
     with bench.page.context.expect_page() as opened:
         link.click()
@@ -279,11 +275,11 @@ def test_what_exists_already_is_linked_to(window: Any, values: dict[str, str]) -
 def test_a_raw_item_that_exists_already_is_linked_to(window: Any) -> None:
     bench = window()
     bench.wait_for_items(3)
-    press(bench, "New item")
-    press(bench, "A raw item, without the model")
+    bench.press("New item")
+    bench.press("A raw item, without the model")
     bench.page.get_by_label("PK", exact=True).fill("CUSTOMER#c03")
     bench.page.get_by_label("SK", exact=True).fill("PROFILE")
-    press(bench, "Create")
+    bench.press("Create")
     bench.page.get_by_text("The table has an item with this key already.").wait_for()
     link = bench.page.get_by_role("link", name="Show the item that is there")
     assert "CUSTOMER%23c03" in link.get_attribute("href")
@@ -302,7 +298,7 @@ def test_a_download_is_told(window: Any) -> None:
         ),
         ("The whole table", f"Downloaded {2 * CUSTOMERS + ORDERS + 1} items as shop.csv"),
     ):
-        press(bench, "Download")
+        bench.press("Download")
         with bench.page.expect_download():
             bench.page.get_by_role("group", name=group).get_by_role("button", name="CSV").click()
         bench.page.locator(".notice").get_by_text(what).wait_for()
@@ -324,16 +320,16 @@ def test_on_a_phone_a_finger_finds_every_control(window: Any) -> None:
     bench = window(**PHONE)
     bench.wait_for_items(5)
     assert bench.page.evaluate(TOO_SMALL) == []
-    press(bench, "Query")
-    press(bench, "+ Filter")
+    bench.press("Query")
+    bench.press("+ Filter")
     assert bench.page.evaluate(TOO_SMALL) == []
-    press(bench, "Query")
+    bench.press("Query")
     bench.rows.first.tap()
-    press(bench, "Edit")
+    bench.press("Edit")
     bench.page.locator(".entity-form").wait_for()
     assert bench.page.evaluate(TOO_SMALL) == []
     bench.page.get_by_role("button", name="Close the item").click()
-    press(bench, "New item")  # without the query
-    press(bench, "Customer")
+    bench.press("New item")  # without the query
+    bench.press("Customer")
     bench.page.get_by_role("form", name="New Customer").wait_for()
     bench.until("document.documentElement.scrollWidth <= innerWidth")

@@ -54,10 +54,6 @@ def window(chrome: Any, store: Store) -> Iterator[Any]:
         yield open_items
 
 
-def press(bench: Workbench, name: str) -> None:
-    bench.page.get_by_role("button", name=name, exact=True).click()
-
-
 def row(bench: Workbench, sort_key: str) -> Any:
     """The row of a sort key, not of those that begin with it."""
     return bench.page.locator(f'.row.item:has(.sort-cell[title="{sort_key}"])')
@@ -72,18 +68,8 @@ def show(bench: Workbench, sort_key: str) -> Any:
 
 def edit(bench: Workbench, sort_key: str = FIRST) -> Any:
     show(bench, sort_key)
-    press(bench, "Edit")
-    return form(bench, "Edit Loan")
-
-
-def form(bench: Workbench, name: str) -> Any:
-    found = bench.page.get_by_role("form", name=name)
-    found.wait_for()
-    return found
-
-
-def said(bench: Workbench, text: str) -> None:
-    bench.page.locator(".notice").get_by_text(text).wait_for()
+    bench.press("Edit")
+    return bench.form("Edit Loan")
 
 
 def focused(bench: Workbench, label: str) -> None:
@@ -109,13 +95,13 @@ def test_what_was_typed_into_a_form_that_is_left_comes_back(window, store, way):
     elif way == "view":
         page.get_by_role("link", name="Lint").click()
     else:
-        press(bench, way)
-    said(bench, "Not saved: changes of Loan")
-    press(bench, "Undo")
-    again = form(bench, "Edit Loan")
+        bench.press(way)
+    bench.said("Not saved: changes of Loan")
+    bench.press("Undo")
+    again = bench.form("Edit Loan")
     assert again.get_by_label("title", exact=True).input_value() == "Emma"
-    press(bench, "Save")
-    said(bench, "Saved")
+    bench.press("Save")
+    bench.said("Saved")
     found = store.get(Loan, member="ann", borrowed=START)
     assert found is not None
     assert found.title == "Emma"
@@ -125,28 +111,28 @@ def test_a_new_entity_that_is_left_comes_back_and_an_untouched_form_goes_silentl
     bench = window()
     page = bench.page
     show(bench, FIRST)
-    press(bench, "+ Reservation")
-    form(bench, "New Reservation")
-    press(bench, "Close the item")
+    bench.press("+ Reservation")
+    bench.form("New Reservation")
+    bench.press("Close the item")
     assert page.locator(".notice").count() == 0
     page.keyboard.press("n")
     page.get_by_role("group", name="What is it?").get_by_role("button", name="Copy").click()
-    form(bench, "New Copy").get_by_label("isbn", exact=True).fill("2")
-    press(bench, "Close the item")
-    said(bench, "Not saved: new Copy")
+    bench.form("New Copy").get_by_label("isbn", exact=True).fill("2")
+    bench.press("Close the item")
+    bench.said("Not saved: new Copy")
     page.keyboard.press("u")
-    assert form(bench, "New Copy").get_by_label("isbn", exact=True).input_value() == "2"
+    assert bench.form("New Copy").get_by_label("isbn", exact=True).input_value() == "2"
 
 
 def test_raw_attributes_that_are_left_come_back(window, store):
     bench = window()
     edit(bench)
-    press(bench, "Edit its raw attributes instead")
+    bench.press("Edit its raw attributes instead")
     raw = bench.page.locator(".item-form").get_by_label("title", exact=True)
     raw.fill("Emma")
-    press(bench, "Close the item")
-    said(bench, "Not saved: changes of Loan")
-    press(bench, "Undo")
+    bench.press("Close the item")
+    bench.said("Not saved: changes of Loan")
+    bench.press("Undo")
     bench.until("document.querySelector('.inspector .mark')?.innerText === 'raw'")
     assert raw.input_value() == "Emma"
 
@@ -176,12 +162,12 @@ def test_a_new_element_has_the_focus_and_no_fault_before_the_form_is_sent(window
     focused(bench, "renewals[0]")
     bench.page.wait_for_timeout(600)  # longer than the pause after which the model is asked
     assert editing.get_by_role("alert").count() == 0
-    press(bench, "Save")
+    bench.press("Save")
     editing.get_by_text("something in it is empty: fill it in, or remove it").wait_for()
     focused(bench, "renewals[0]")
     editing.get_by_label("renewals[0]", exact=True).fill("2026-09-08")
-    press(bench, "Save")
-    said(bench, "Saved")
+    bench.press("Save")
+    bench.said("Saved")
     found = store.get(Loan, member="ann", borrowed=START)
     assert found is not None
     assert found.renewals == [date(2026, 9, 8)]
@@ -197,8 +183,8 @@ def test_a_list_without_elements_says_that_it_is_empty(window):
 def test_a_duplicate_begins_at_the_key_that_it_needs(window):
     bench = window()
     show(bench, FIRST)
-    press(bench, "Duplicate")
-    form(bench, "New Loan")
+    bench.press("Duplicate")
+    bench.form("New Loan")
     focused(bench, "borrowed")
 
 
@@ -210,19 +196,19 @@ def test_a_reservation_of_a_loan_has_its_whole_key(window, store):
     show(bench, FIRST)
     for sort_key, position in (("LOAN#2026-09-02T09:00:00Z", "1"), (FIRST, "3")):
         show(bench, sort_key)
-        press(bench, "+ Reservation")
-        new = form(bench, "New Reservation")
+        bench.press("+ Reservation")
+        new = bench.form("New Reservation")
         assert new.get_by_label("borrowed", exact=True).input_value().startswith(sort_key[5:21])
         assert new.get_by_label("position", exact=True).input_value() == position
         focused(bench, "reader")
-        press(bench, "Close the item")
+        bench.press("Close the item")
     show(bench, f"{FIRST}#RESERVATION#02")
-    press(bench, "+ Reservation")
-    new = form(bench, "New Reservation")
+    bench.press("+ Reservation")
+    new = bench.form("New Reservation")
     assert new.get_by_label("position", exact=True).input_value() == "3"
     new.get_by_label("reader", exact=True).fill("kim")
-    press(bench, "Create")
-    said(bench, "Created")
+    bench.press("Create")
+    bench.said("Created")
     waiting = Reservation.primary.where(Reservation.member == "ann", Reservation.borrowed == START)
     assert [each.reader for each in store.all(waiting)] == ["bob", "eve", "kim"]
 
@@ -230,8 +216,8 @@ def test_a_reservation_of_a_loan_has_its_whole_key(window, store):
 def test_a_loan_beside_a_loan_gets_a_time_of_its_own(window):
     bench = window()
     show(bench, FIRST)
-    press(bench, "+ Loan")
-    new = form(bench, "New Loan")
+    bench.press("+ Loan")
+    new = bench.form("New Loan")
     assert new.get_by_label("member", exact=True).input_value() == "ann"
     assert new.get_by_label("borrowed", exact=True).input_value() == ""
 
@@ -241,20 +227,20 @@ def test_what_stays_below_a_loan_is_said_before_it_goes(window):
     page = bench.page
     confirmation = page.get_by_role("alertdialog", name="Delete the item")
     show(bench, FIRST)
-    press(bench, "Delete")
+    bench.press("Delete")
     confirmation.get_by_text("2 items that belong to it stay as they are.").wait_for()
-    press(bench, "Keep")
+    bench.press("Keep")
     editing = edit(bench)
     assert editing.get_by_role("note").count() == 0
     editing.get_by_label("borrowed", exact=True).fill("2026-08-01T09:00:00")
     editing.get_by_text("2 items that belong to it stay where they are.").wait_for()
-    press(bench, "Cancel")
+    bench.press("Cancel")
     show(bench, "MEMBER")
-    press(bench, "Delete")
+    bench.press("Delete")
     confirmation.get_by_text("8 items that belong to it stay as they are.").wait_for()
-    press(bench, "Keep")
+    bench.press("Keep")
     show(bench, f"{FIRST}#RESERVATION#01")
-    press(bench, "Delete")
+    bench.press("Delete")
     bench.settle()
     assert confirmation.get_by_role("note").count() == 0
 
@@ -263,8 +249,8 @@ def test_an_item_that_moves_is_still_shown(window, store):
     bench = window()
     editing = edit(bench, "LOAN#2026-09-02T09:00:00Z")
     editing.get_by_label("borrowed", exact=True).fill("2026-08-01T09:00:00")
-    press(bench, "Save")
-    said(bench, "Saved")
+    bench.press("Save")
+    bench.said("Saved")
     pane = bench.page.get_by_role("complementary", name="Item")
     pane.get_by_text("2026-08-01T09:00:00.000000Z").wait_for()
 
@@ -274,7 +260,7 @@ def test_an_item_that_moves_is_still_shown(window, store):
 
 def choose_pattern(bench: Workbench, pattern: str) -> Any:
     bench.page.get_by_label("Access pattern").select_option(pattern)
-    return form(bench, pattern)
+    return bench.form(pattern)
 
 
 def test_a_time_that_is_typed_as_a_day_offers_the_whole_day(window):
@@ -285,9 +271,9 @@ def test_a_time_that_is_typed_as_a_day_offers_the_whole_day(window):
     query.get_by_text(
         "borrowed at the beginning of 2 September 2026 alone, UTC", exact=True
     ).wait_for()
-    press(bench, "All of that day")
+    bench.press("All of that day")
     query.get_by_text("from the beginning of 2 September 2026 to the end").wait_for()
-    press(bench, "Run")
+    bench.press("Run")
     bench.until("document.querySelectorAll('.row.item.outside').length > 0")
     assert bench.page.locator(".row.item:not(.outside)").count() == 1
 
@@ -309,7 +295,7 @@ def test_a_time_that_cannot_be_read_says_how_to_write_it(window, pattern, label,
     assert query.get_by_label(label, exact=True).get_attribute("placeholder") == "2026-09-01"
     query.get_by_label(label, exact=True).fill(text)
     query.get_by_label(f"Operator for {label}").select_option("<=")
-    press(bench, "Run")
+    bench.press("Run")
     query.get_by_role("alert").get_by_text(wanted).wait_for()
     assert query.locator(".times-asked").count() == 0  # no sentence about what is no time
 
@@ -317,12 +303,12 @@ def test_a_time_that_cannot_be_read_says_how_to_write_it(window, pattern, label,
 def test_what_is_wrong_in_a_pattern_is_gone_once_something_else_is_typed(window):
     bench = window()
     query = choose_pattern(bench, "Loan.primary")
-    press(bench, "Run")
+    bench.press("Run")
     query.get_by_role("alert").get_by_text("Give member.").wait_for()
     query.get_by_label("member", exact=True).fill("ann")
     query.get_by_role("alert").wait_for(state="detached")
     query.get_by_label("borrowed", exact=True).fill("2026-09")
-    press(bench, "Run")
+    bench.press("Run")
     query.get_by_role("alert").get_by_text("write 2026-09-01").wait_for()
     query.get_by_label("borrowed", exact=True).fill("2026-09-01")
     query.get_by_role("alert").wait_for(state="detached")
@@ -341,9 +327,9 @@ def test_a_component_after_a_range_says_what_it_needs(window):
 
 def test_a_range_without_its_partition_says_what_to_do(window):
     bench = window(f"{OF_ANN}&sk=%5B%22begins_with%22%2C%22S%3ALOAN%22%5D")
-    query = form(bench, "Query")
+    query = bench.form("Query")
     query.get_by_label("Partition key PK").fill("")
-    press(bench, "Scan")
+    bench.press("Scan")
     query.get_by_text("SK narrows one partition: enter PK, or empty SK").wait_for()
     # It counts, so it is not dim as what is left out.
     assert query.locator("label.later").count() == 0
@@ -354,10 +340,10 @@ def test_a_range_without_its_partition_says_what_to_do(window):
 def test_the_type_of_a_filter_follows_another_attribute(window):
     bench = window("#/t/library/items")
     page = bench.page
-    press(bench, "+ Filter")
+    bench.press("+ Filter")
     page.get_by_label("Attribute", exact=True).fill("fine")
     page.get_by_label("Value", exact=True).fill("7")
-    press(bench, "Scan")
+    bench.press("Scan")
     bench.until("location.hash.includes('fine')")
     bench.settle()
     assert page.get_by_label("Type").input_value() == "N"
@@ -391,13 +377,13 @@ def test_keys_edit_and_delete_what_is_selected(window, store):
     page.keyboard.press("Escape")
     page.keyboard.press("Delete")
     page.get_by_role("alertdialog", name="Delete the selected items").wait_for()
-    press(bench, "Delete 2")
-    said(bench, "Deleted 2 items")
+    bench.press("Delete 2")
+    bench.said("Deleted 2 items")
     assert len(store.all(Loan.primary.where(Loan.member == "ann"))) == 4
     page.keyboard.press("u")
-    said(bench, "Undone: 2 items")
+    bench.said("Undone: 2 items")
     page.keyboard.press("u")
-    said(bench, "There is nothing to undo")
+    bench.said("There is nothing to undo")
 
 
 # What fits
@@ -417,7 +403,7 @@ def test_the_pane_of_an_item_fits_whatever_its_kind_is_called(window, width):
     kind = header.locator(".entity")
     assert kind.evaluate("each => each.scrollWidth <= each.clientWidth")  # its name is not cut
     close.click()
-    press(bench, "New item")
+    bench.press("New item")
     outside = """() => [...document.querySelectorAll(".kinds .form-part")].filter((each) =>
         each.getBoundingClientRect().right > each.closest("button").getBoundingClientRect().right)"""
     assert page.evaluate(outside) == []
@@ -446,9 +432,9 @@ def test_the_place_in_the_list_is_kept_when_its_item_is_deleted(window, store):
     top = "document.querySelector('.scroller').scrollTop"
     scrolled = page.evaluate(top)
     assert scrolled > 0
-    press(bench, "Delete")
+    bench.press("Delete")
     page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
-    said(bench, "Deleted")
+    bench.said("Deleted")
     bench.until(f"{top} === {scrolled}")
     page.keyboard.press("j")
     pane.get_by_text("LOAN#2026-09-30T09:00:00Z").first.wait_for()
@@ -460,21 +446,21 @@ def test_every_screen_of_the_tasks_is_accessible(window, width, scheme):
     bench = window(width=width, color_scheme=scheme, has_touch=width == 390)
     page = bench.page
     show(bench, FIRST)
-    press(bench, "Delete")
+    bench.press("Delete")
     page.get_by_text("2 items that belong to it stay as they are.").wait_for()
     assert bench.serious_faults() == []
-    press(bench, "Keep")
-    press(bench, "Edit")
-    editing = form(bench, "Edit Loan")
+    bench.press("Keep")
+    bench.press("Edit")
+    editing = bench.form("Edit Loan")
     editing.get_by_label("borrowed", exact=True).fill("2026-08-01T09:00:00")
     editing.get_by_role("button", name="Add to renewals").click()
-    press(bench, "Save")
+    bench.press("Save")
     editing.get_by_text("something in it is empty").wait_for()
     assert bench.serious_faults() == []
-    press(bench, "Close the item")
-    said(bench, "Not saved: changes of Loan")
+    bench.press("Close the item")
+    bench.said("Not saved: changes of Loan")
     if width == 390:
-        press(bench, "Query")
+        bench.press("Query")
     query = choose_pattern(bench, "Loan.by_status")
     query.get_by_label("due", exact=True).fill("2026-09-22")
     query.get_by_label("Operator for due").select_option("<=")

@@ -85,14 +85,10 @@ def window(chrome: Any, store: Store) -> Iterator[Any]:
         yield open_items
 
 
-def press(bench: Workbench, name: str) -> None:
-    bench.page.get_by_role("button", name=name, exact=True).click()
-
-
 def find_by_status(bench: Workbench, status: str) -> None:
     bench.page.get_by_label("Access pattern").select_option("Order.by_status")
     bench.page.get_by_label("status", exact=True).select_option(status)
-    press(bench, "Run")
+    bench.press("Run")
     bench.until("location.hash.includes('given=')")
     bench.settle()
 
@@ -121,12 +117,12 @@ def test_the_same_query_reads_again_what_is_stored(window, store, pattern):
         find_by_status(bench, "NEW")
     else:
         bench.page.get_by_label("Partition key PK").fill("CUSTOMER#a")
-        press(bench, "Query")
+        bench.press("Query")
         bench.until("location.hash.includes('pk=')")
     bench.settle()
     until_first(bench, "10000")
     store.update(Order, Order.total.set(Decimal(777)), **FIRST)
-    press(bench, "Run" if pattern else "Query")
+    bench.press("Run" if pattern else "Query")
     until_first(bench, "777")
 
 
@@ -141,14 +137,14 @@ def test_an_open_item_is_read_again_with_the_list(window, store):
     page.keyboard.press("r")
     shown.get_by_text("777", exact=True).wait_for(timeout=5_000)
     # A form that is open keeps what it was filled with.
-    press(bench, "Edit")
+    bench.press("Edit")
     form = page.get_by_role("form", name="Edit Order")
     form.get_by_label("total", exact=True).fill("5")
     store.update(Order, Order.carrier.set("bpost"), **FIRST)
-    press(bench, "Run")
+    bench.press("Run")
     until_first(bench, "bpost")
     assert form.get_by_label("total", exact=True).input_value() == "5"
-    press(bench, "Save")
+    bench.press("Save")
     page.get_by_text("Somebody else changed this item while you edited it.").wait_for()
     assert store.get(Order, **FIRST).total == 777
 
@@ -156,36 +152,30 @@ def test_an_open_item_is_read_again_with_the_list(window, store):
 # Access patterns
 
 
-def add_filter(bench: Workbench, attribute: str, value: str) -> None:
-    press(bench, "+ Filter")
-    bench.page.get_by_label("Attribute", exact=True).fill(attribute)
-    bench.page.get_by_label("Value", exact=True).fill(value)
-
-
 def test_an_access_pattern_is_filtered_and_turned_and_stays_one(window):
     bench = window()
     page = bench.page
     find_by_status(bench, "NEW")
-    add_filter(bench, "carrier", "DHL")
-    press(bench, "Run")
+    bench.add_filter("carrier", "DHL")
+    bench.press("Run")
     bench.until("document.querySelector('.status').innerText.includes('dropped by the filter')")
     # What the filter has dropped is of the range.
     assert page.locator(".row.item.outside").count() == 0
     for row in page.locator(".row.item").all()[:5]:
         assert "DHL" in row.inner_text()
-    press(bench, "Copy as")
+    bench.press("Copy as")
     page.locator("pre.code", has_text='Order.carrier == "DHL"').wait_for()  # of the model
-    press(bench, "Close")
+    bench.press("Close")
     page.reload()
     bench.wait_for_items()
     assert page.get_by_label("status", exact=True).input_value() == "NEW"
     assert page.get_by_label("Value", exact=True).input_value() == "DHL"
-    press(bench, "↓ Ascending")
+    bench.press("↓ Ascending")
     until_first(bench, "10127")  # the last of them
     page.keyboard.press("d")
     until_first(bench, "10001")
     assert page.get_by_label("status", exact=True).input_value() == "NEW"
-    press(bench, "Remove the filter")
+    bench.press("Remove the filter")
     until_first(bench, "10000")
     assert page.get_by_label("status", exact=True).input_value() == "NEW"
 
@@ -197,15 +187,15 @@ def test_a_pattern_is_kept_in_the_words_of_its_form(window):
     page.get_by_label("Operator for ordered_on").select_option("between")
     page.get_by_label("ordered_on", exact=True).fill("2026-03-05")
     page.get_by_label("ordered_on, to").fill("2026-03-07")
-    press(bench, "Run")
+    bench.press("Run")
     bench.until("document.querySelectorAll('.row.item.outside').length > 0")
     words = "nursery · Order.by_status: status = NEW, ordered_on between 2026-03-05 and 2026-03-07"
-    press(bench, "Saved queries")
+    bench.press("Saved queries")
     dialog = page.get_by_role("dialog")
     assert dialog.get_by_text(words, exact=True).count() == 2  # to be saved, and as a recent one
-    press(bench, "Close")
-    press(bench, "GSI2")
-    press(bench, "Saved queries")
+    bench.press("Close")
+    bench.press("GSI2")
+    bench.press("Saved queries")
     dialog.get_by_text(words, exact=True).click()
     bench.until("document.querySelectorAll('.row.item:not(.outside)').length === 3")
     assert page.get_by_label("ordered_on, to").input_value() == "2026-03-07"
@@ -216,7 +206,7 @@ def test_an_empty_range_leads_to_its_collection(window):
     page = bench.page
     find_by_status(bench, "NEW")
     page.get_by_label("ordered_on", exact=True).fill("2020-01-01")
-    press(bench, "Run")
+    bench.press("Run")
     page.get_by_text("This range has no items").wait_for()
     page.get_by_role("link", name="Show the collection").click()
     until_first(bench, "10000")
@@ -225,8 +215,8 @@ def test_an_empty_range_leads_to_its_collection(window):
 def test_advice_leads_to_what_a_pattern_finds_with_the_number_that_was_asked_for(window):
     bench = window()
     page = bench.page
-    add_filter(bench, "number", "10007")
-    press(bench, "Explain")
+    bench.add_filter("number", "10007")
+    bench.press("Explain")
     advice = page.locator(".save-by")
     advice.get_by_text("Order.by_number").wait_for()
     assert ", which answers" in advice.inner_text()
@@ -241,8 +231,8 @@ def test_the_pattern_that_advice_leads_to_finds_no_more_than_the_query(window, s
     bench = window()
     page = bench.page
     find_by_status(bench, "NEW")
-    add_filter(bench, "customer", "a")
-    press(bench, "Explain")
+    bench.add_filter("customer", "a")
+    bench.press("Explain")
     advice = page.locator(".save-by")
     advice.get_by_role("link", name="Order.primary").wait_for()
     assert "answers 1 of 2 conditions" in advice.inner_text()
@@ -277,7 +267,7 @@ def test_what_differs_begins_with_fields_not_with_the_keys_that_follow_from_them
     bench = window("#/t/nursery/snapshots")
     page = bench.page
     page.get_by_placeholder("Name, e.g. before").fill("before")
-    press(bench, "Take a snapshot")
+    bench.press("Take a snapshot")
     page.get_by_role("link", name="Compare with before").wait_for()
     store.update(Order, Order.status.set("SHIPPED"), **FIRST)
     page.get_by_role("link", name="Compare with before").click()
@@ -293,7 +283,7 @@ def test_the_page_of_all_snapshots_says_that_its_links_compare(window):
     bench = window("#/snapshots")
     page = bench.page
     page.get_by_placeholder("Name, e.g. before").fill("before")
-    press(bench, "Take a snapshot")
+    bench.press("Take a snapshot")
     page.get_by_text("Compare", exact=True).wait_for()
     page.get_by_role("link", name="nursery").last.click()
     page.get_by_text("Nothing differs").wait_for()
@@ -302,7 +292,7 @@ def test_the_page_of_all_snapshots_says_that_its_links_compare(window):
 def test_what_changed_stands_close_to_its_arrow(window, store):
     bench = window("#/t/nursery/snapshots")
     page = bench.page
-    press(bench, "Take a snapshot")
+    bench.press("Take a snapshot")
     page.get_by_role("link", name="Compare with").wait_for()
     store.update(Order, Order.total.set(Decimal(7)), **FIRST)
     page.get_by_role("link", name="Compare with").click()
@@ -343,7 +333,7 @@ def test_a_number_with_more_decimal_places_than_declared_is_not_saved(window, st
     page = bench.page
     find_by_status(bench, "NEW")
     page.locator(".row.item").first.click()
-    press(bench, "Edit")
+    bench.press("Edit")
     editing = page.get_by_role("form", name="Edit Order")
     editing.get_by_text("at most 99999; 2 decimal places").wait_for()
     total = editing.get_by_label("total", exact=True)
@@ -351,7 +341,7 @@ def test_a_number_with_more_decimal_places_than_declared_is_not_saved(window, st
     editing.get_by_text("more than 2 decimal places").wait_for()
     assert page.get_by_role("button", name="Save", exact=True).is_disabled()
     total.fill("159.900")  # zeros at the end are no places
-    press(bench, "Save")
+    bench.press("Save")
     page.locator(".notice").get_by_text("Saved", exact=True).wait_for()
     assert store.get(Order, **FIRST).total == Decimal("159.9")
     with pytest.raises(ValueError, match="decimal places"):
@@ -360,9 +350,9 @@ def test_a_number_with_more_decimal_places_than_declared_is_not_saved(window, st
     store.update(Order, Order.total.set(Decimal("0.125")), **FIRST)
     page.keyboard.press("r")
     page.locator(".inspector .attribute").get_by_text("0.125", exact=True).wait_for()
-    press(bench, "Edit")
+    bench.press("Edit")
     editing.get_by_label("status", exact=True).select_option("SHIPPED")
-    press(bench, "Save")
+    bench.press("Save")
     page.locator(".notice").get_by_text("status NEW → SHIPPED").wait_for()
 
 
@@ -372,13 +362,13 @@ def test_a_number_that_an_index_finds_alone_is_not_counted_within_a_customer(win
     page = bench.page
     find_by_status(bench, "NEW")
     page.locator(".row.item").first.click()
-    press(bench, "+ Order")
+    bench.press("+ Order")
     made = page.get_by_role("form", name="New Order")
     assert made.get_by_label("customer", exact=True).input_value() == "a"
     assert made.get_by_label("number", exact=True).input_value() == ""
-    press(bench, "Cancel")
+    bench.press("Cancel")
     page.locator(".row.item").first.click()
-    press(bench, "+ Line")
+    bench.press("+ Line")
     made = page.get_by_role("form", name="New Line")
     assert made.get_by_label("line", exact=True).input_value() == "2"
 
@@ -431,10 +421,10 @@ def test_a_notice_leaves_the_buttons_of_what_is_selected_free(window, more):
     bench = window(**more)
     page = bench.page
     page.get_by_label("Select all items that are loaded").check()
-    press(bench, "Edit fields")
+    bench.press("Edit fields")
     page.get_by_label("Set a field").select_option("carrier")
     page.get_by_label("carrier", exact=True).fill("bpost")
-    press(bench, "Preview")
+    bench.press("Preview")
     page.get_by_role("button", name="Change ").click()
     page.locator(".notice").get_by_text("Changed").wait_for()
     page.get_by_label("Select all items that are loaded").check()

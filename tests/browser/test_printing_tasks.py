@@ -47,19 +47,15 @@ def window(chrome: Any, store: Store) -> Iterator[Any]:
         yield open_view
 
 
-def button(bench: Workbench, name: str) -> Any:
-    return bench.page.get_by_role("button", name=name, exact=True)
-
-
 def run(bench: Workbench, pattern: str, **values: str) -> None:
     """Run an access pattern with these values in its form."""
     bench.wait_for_items(3)
     if bench.page.viewport_size["width"] < 600:
-        button(bench, "Query").click()
+        bench.press("Query")
     bench.page.get_by_label("Access pattern").select_option(label=pattern)
     for name, value in values.items():
         bench.page.get_by_label(name, exact=True).fill(value)
-    button(bench, "Run").click()
+    bench.press("Run")
 
 
 OF_CUSTOMER = "Job.of_customer · customer, due, number"
@@ -69,19 +65,18 @@ def test_what_was_said_last_covers_no_field_of_the_next_form(window: Any) -> Non
     bench = window("#/t/press/items?pk=%5B%22S%3AJOB%2300004%22%5D", **PHONE)
     bench.wait_for_items(1)
     bench.rows.first.click()
-    button(bench, "+ Sheet").click()
+    bench.press("+ Sheet")
     form = bench.page.get_by_role("form", name="New Sheet")
     for line in (1, 2):
         form.get_by_label("line", exact=True).fill(str(line))
         form.get_by_label("copies", exact=True).fill("50")
         form.get_by_label("price", exact=True).fill("0.3")
-        button(bench, "Create").click()
-        button(bench, "+ Sheet").click()
+        bench.press("Create")
+        bench.press("+ Sheet")
         form.wait_for()
         assert bench.page.locator(".notice").is_visible()
         price = form.get_by_label("price", exact=True)
-        box = price.bounding_box()
-        bench.page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        price.tap(timeout=5000)  # the notice stays for longer
         bench.page.keyboard.type("1.75")
         assert price.input_value() == "1.75"
 
@@ -94,22 +89,35 @@ def test_a_descending_date_is_legible_on_a_phone(window: Any) -> None:
     assert "number" not in found.inner_text()  # the key has that as it is
 
 
+def test_the_items_of_a_list_show_the_same_fields_on_a_phone(window: Any, store: Store) -> None:
+    title = "A wedding programme with gold foil"
+    long = Job(number=50, customer="Fox Theatre", due=FIRST, title=title, total=Decimal(9))
+    store.put(long)
+    bench = window(**PHONE)
+    run(bench, OF_CUSTOMER, customer="Fox Theatre")
+    bench.wait_for_items(JOBS + 1)
+    rows = bench.page.locator(".row.item .first-values").all()
+    names = {tuple(row.locator("span > small").all_inner_texts()) for row in rows}
+    assert names == {("due", "status", "title")}
+
+
 def test_a_customer_in_another_case_is_not_found_and_the_page_says_why(window: Any) -> None:
     bench = window()
     run(bench, OF_CUSTOMER, customer="fox theatre")
+    bench.page.get_by_text("No item has this partition key").wait_for()
     bench.page.get_by_text("Keys are compared exactly, with upper and lower case").wait_for()
 
 
 def test_a_key_that_is_taken_is_said_beside_its_field_until_it_is_another(window: Any) -> None:
     bench = window()
     bench.wait_for_items(3)
-    button(bench, "New item").click()
+    bench.press("New item")
     bench.page.get_by_role("button", name="Sheet", exact=True).click()
     form = bench.page.get_by_role("form", name="New Sheet")
     values = {"job": "3", "line": "1", "copies": "50", "price": "0.3"}
     for name, value in values.items():
         form.get_by_label(name, exact=True).fill(value)
-    button(bench, "Create").click()
+    bench.press("Create")
     fault = form.locator('[data-field="line"]').get_by_text("SHEET#01 already exists")
     fault.wait_for()
     link = bench.page.get_by_role("link", name="Show the Sheet that has it")
@@ -117,7 +125,7 @@ def test_a_key_that_is_taken_is_said_beside_its_field_until_it_is_another(window
     form.get_by_label("job", exact=True).fill("4")  # which has no sheet
     fault.wait_for(state="detached")
     assert link.count() == 0
-    button(bench, "Create").click()
+    bench.press("Create")
     bench.page.locator(".notice", has_text="Created").wait_for()
 
 
@@ -134,11 +142,9 @@ LINES_APART = """(link) => {
 def test_a_link_in_a_cell_does_not_part_the_lines_of_its_words(window: Any) -> None:
     bench = window(**PHONE)
     bench.wait_for_items(3)
-    button(bench, "Query").click()
-    button(bench, "+ Filter").click()
-    bench.page.keyboard.type("customer")
-    bench.page.get_by_label("Value").fill("Fox Theatre")
-    button(bench, "Explain").click()
+    bench.press("Query")
+    bench.add_filter("customer", "Fox Theatre")
+    bench.press("Explain")
     link = bench.page.get_by_role("dialog").locator("table.grid tbody th .more-link").first
     assert link.bounding_box()["height"] >= 44  # of a finger
     assert link.evaluate(LINES_APART) < 24  # to the words below it
@@ -148,10 +154,8 @@ def test_a_link_in_a_cell_does_not_part_the_lines_of_its_words(window: Any) -> N
 
 
 def explained(bench: Workbench, attribute: str, value: str) -> Any:
-    button(bench, "+ Filter").click()
-    bench.page.keyboard.type(attribute)
-    bench.page.get_by_label("Value").fill(value)
-    button(bench, "Explain").click()
+    bench.add_filter(attribute, value)
+    bench.press("Explain")
     dialog = bench.page.get_by_role("dialog")
     dialog.locator(".drawing").first.wait_for()
     return dialog

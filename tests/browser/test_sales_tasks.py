@@ -53,10 +53,6 @@ def window(chrome: Any, store: Store) -> Iterator[Any]:
 PHONE = {"width": 390, "has_touch": True, "is_mobile": True}
 
 
-def press(bench: Workbench, name: str) -> None:
-    bench.page.get_by_role("button", name=name, exact=True).click()
-
-
 # Times
 
 
@@ -85,13 +81,13 @@ def test_a_day_in_a_range_is_all_of_it_in_words_and_in_what_is_read(
     for label, day in zip(("placed", "placed, to"), days, strict=False):
         form.get_by_label(label, exact=True).fill(day)
     assert form.locator(".times-asked").inner_text() == f"placed {words}, UTC"
-    press(bench, "Run")
+    bench.press("Run")
     bench.until(f"document.querySelector('.status strong')?.innerText === '{shown}'")
     if operator == "between":
-        press(bench, "Explain")
+        bench.press("Explain")
         bench.page.get_by_role("dialog").get_by_text("2026-04-10T23:59:59Z").first.wait_for()
         bench.page.keyboard.press("Escape")
-        press(bench, "Copy as")
+        bench.press("Copy as")
         bench.page.get_by_text("datetime(2026, 4, 10, 23, 59, 59, tzinfo=UTC)").wait_for()
 
 
@@ -108,13 +104,13 @@ def test_a_day_in_a_filter_of_times_is_all_of_it(
 ) -> None:
     bench = window()
     bench.wait_for_items(3)
-    press(bench, "+ Filter")
+    bench.press("+ Filter")
     bench.page.keyboard.type("placed")
     bench.page.get_by_label("Operator", exact=True).select_option(operator)
     for place, day in enumerate(days):
         bench.page.get_by_label("Value").nth(place).fill(day)
     bench.page.locator(".filter-line").get_by_text(f"placed {words}, UTC").wait_for()
-    press(bench, "Scan")
+    bench.press("Scan")
     bench.until(f"document.querySelector('.status strong')?.innerText === '{shown}'")
 
 
@@ -142,7 +138,7 @@ def item(bench: Workbench, number: int) -> None:
 def test_the_focus_goes_to_the_confirmation_of_a_deletion_and_back(window: Any) -> None:
     bench = window()
     for open_confirmation in (
-        lambda: press(bench, "Delete"),
+        lambda: bench.press("Delete"),
         lambda: bench.page.keyboard.press("Delete"),
     ):
         item(bench, 7)
@@ -150,26 +146,26 @@ def test_the_focus_goes_to_the_confirmation_of_a_deletion_and_back(window: Any) 
         confirmation = bench.page.get_by_role("alertdialog", name="Delete the item")
         focus_is(bench, "Delete")
         assert confirmation.evaluate("each => each.contains(document.activeElement)")
-        press(bench, "Keep")
+        bench.press("Keep")
         bench.until("document.activeElement.matches('.scroller')")
 
 
 def test_the_focus_goes_to_the_list_after_a_deletion_and_its_undo(window: Any) -> None:
     bench = window()
     item(bench, 7)
-    press(bench, "Delete")
+    bench.press("Delete")
     bench.page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
     bench.page.locator(".notice").get_by_text("Deleted").wait_for()
     bench.until("document.activeElement.matches('.scroller')")
-    press(bench, "Undo")
+    bench.press("Undo")
     bench.page.locator(".notice").get_by_text("Undone").wait_for()
     bench.until("document.activeElement.matches('.scroller')")
 
 
 def new_order(bench: Workbench) -> Any:
     bench.wait_for_items(3)
-    press(bench, "New item")
-    press(bench, "Order")
+    bench.press("New item")
+    bench.press("Order")
     return bench.page.get_by_role("form", name="New Order")
 
 
@@ -177,7 +173,7 @@ def test_the_focus_goes_to_the_first_faulty_field_of_what_is_refused(window: Any
     bench = window()
     form = new_order(bench)
     form.get_by_label("customer", exact=True).fill("ann")
-    press(bench, "Create")
+    bench.press("Create")
     form.get_by_text("is missing").first.wait_for()
     focus_is(bench, "number")
     form.get_by_label("number", exact=True).fill("7")
@@ -186,7 +182,7 @@ def test_the_focus_goes_to_the_first_faulty_field_of_what_is_refused(window: Any
     form.get_by_label("total", exact=True).press("Control+Enter")
     focus_is(bench, "total")
     form.get_by_label("total", exact=True).fill("3")
-    press(bench, "Create")  # its number is taken
+    bench.press("Create")  # its number is taken
     form.get_by_text("Order ORDER#00007, ORDER already exists").wait_for()
     focus_is(bench, "number")
 
@@ -202,15 +198,15 @@ def test_the_focus_stays_in_the_edit_of_several_items_and_goes_on_in_the_list(
 ) -> None:
     bench = window()
     select(bench, 2)
-    press(bench, "Edit fields")
+    bench.press("Edit fields")
     bench.page.get_by_label("Set a field").select_option("status")
     bench.page.get_by_role("dialog").get_by_label("status", exact=True).select_option("PAID")
-    press(bench, "Preview")
+    bench.press("Preview")
     focus_is(bench, "Change 2 items")
-    press(bench, "Change 2 items")
+    bench.press("Change 2 items")
     bench.page.locator(".notice").get_by_text("Changed 2 items").wait_for()
     bench.until("document.activeElement.matches('.scroller')")
-    press(bench, "Undo")
+    bench.press("Undo")
     bench.page.locator(".notice").get_by_text("Undone").wait_for()
     bench.until("document.activeElement.matches('.scroller')")
     assert all(each.status == "PLACED" for each in store.iterate(Order.primary.scan()))
@@ -219,30 +215,30 @@ def test_the_focus_stays_in_the_edit_of_several_items_and_goes_on_in_the_list(
 def test_the_focus_stays_in_the_bar_of_selected_items(window: Any) -> None:
     bench = window()
     select(bench, 2)
-    press(bench, "Delete")
+    bench.press("Delete")
     focus_is(bench, "Delete 2")
-    press(bench, "Keep")
+    bench.press("Keep")
     focus_is(bench, "Edit fields")
-    press(bench, "Set a raw attribute")
+    bench.press("Set a raw attribute")
     focus_is(bench, "Attribute")
-    press(bench, "Cancel")
+    bench.press("Cancel")
     focus_is(bench, "Edit fields")
-    press(bench, "Clear")
+    bench.press("Clear")
     bench.until("document.activeElement.matches('.scroller')")
 
 
 def test_a_filter_that_is_removed_leaves_the_focus_in_its_form(window: Any) -> None:
     bench = window()
     bench.wait_for_items(3)
-    press(bench, "+ Filter")
-    press(bench, "Remove the filter")
+    bench.press("+ Filter")
+    bench.press("Remove the filter")
     bench.until("document.activeElement.closest('.query-form')")
 
 
 def test_a_click_beside_everything_leaves_the_focus_nowhere(window: Any) -> None:
     bench = window()
     bench.wait_for_items(3)
-    press(bench, "+ Filter")
+    bench.press("+ Filter")
     focus_is(bench, "Attribute")
     bench.page.mouse.click(100, 600)  # below the list of tables
     bench.until(f"{FOCUSED} === 'body'")
@@ -274,22 +270,22 @@ def test_recent_queries_differ_in_what_is_shown_and_the_palette_has_their_names(
     bench = window("#/t/sales/items?pattern=Order.by_customer", **more)
     for last in ("2026-04-10", "2026-04-12", "2026-04-10T23:59:59"):
         if more:
-            press(bench, "Query")
+            bench.press("Query")
         run_for_ann(bench, last)
         bench.until(f"decodeURIComponent(location.hash).includes('{last}')")
     if more:
-        press(bench, "Query")
-    press(bench, "Saved queries")
+        bench.press("Query")
+    bench.press("Saved queries")
     dialog = bench.page.get_by_role("dialog", name="Queries")
     dialog.get_by_label("Name").fill("Ann in April")
-    press(bench, "Save")
+    bench.press("Save")
     recent = dialog.locator(".kept").nth(1).locator("a")
     assert len(recent.all_inner_texts()) == 2  # the last two ask for the same
     assert bench.page.evaluate(OVERFLOWING, ".kept a") == []
     name, words = (dialog.locator(".kept a").first.locator(each) for each in ("strong", "span"))
     assert name.bounding_box()["y"] < words.bounding_box()["y"]
     assert bench.serious_faults() == []
-    press(bench, "Close")
+    bench.press("Close")
     dialog.wait_for(state="detached")
     bench.page.keyboard.press("Control+k")
     bench.page.keyboard.type("ann apr")
@@ -365,7 +361,7 @@ def test_a_pattern_that_cannot_answer_is_named_and_leads_nowhere(window: Any) ->
     wanted = "%5B%5B%22total%22%2C%22%3E%22%2C%22%7B%5C%22N%5C%22%3A%5C%2230%5C%22%7D%22%5D%5D"
     bench = window(f"#/t/sales/items?filter={wanted}")
     bench.wait_for_items(1)
-    press(bench, "Explain")
+    bench.press("Explain")
     considered = bench.page.get_by_role("dialog").locator("tr", has_text="needs customer = …")
     considered.get_by_text("Order.by_customer").wait_for()
     assert considered.get_by_role("link").count() == 0
@@ -375,7 +371,7 @@ def test_explain_names_the_index_that_is_lacking_by_its_fields(window: Any) -> N
     wanted = "%5B%5B%22total%22%2C%22%3E%22%2C%22%7B%5C%22N%5C%22%3A%5C%2230%5C%22%7D%22%5D%5D"
     bench = window(f"#/t/sales/items?index=GSI1&pk=%5B%22S%3ACUSTOMER%23ann%22%5D&filter={wanted}")
     bench.wait_for_items(1)
-    press(bench, "Explain")
+    bench.press("Explain")
     advice = "Save by an index with the partition key customer, sorted by total"
     bench.page.get_by_role("dialog").get_by_text(advice).wait_for()
 
@@ -414,7 +410,7 @@ def test_a_filtered_scan_costs_what_explain_measures(window: Any, store: Store) 
         store.put(Order(customer="ann", number=number, placed=START, total=Decimal(number)))
     bench = window("#/t/sales/items")
     bench.wait_for_items(3)
-    press(bench, "+ Filter")
+    bench.press("+ Filter")
     bench.page.keyboard.type("total")
     bench.page.get_by_label("Operator", exact=True).select_option(">")
     bench.page.get_by_label("Value").fill("400")
@@ -422,12 +418,12 @@ def test_a_filtered_scan_costs_what_explain_measures(window: Any, store: Store) 
     bench.until("document.querySelector('.status')?.innerText.startsWith('99 items')")
     footer = bench.page.locator(".status").inner_text()
     assert "in 1 request" in footer
-    press(bench, "Explain")
-    press(bench, "Measure")
+    bench.press("Explain")
+    bench.press("Measure")
     measured = bench.page.locator(".costs .measured strong").inner_text()
     assert f"{float(measured):.1f} RCU" in footer
     bench.page.keyboard.press("Escape")
-    press(bench, "Download")
+    bench.press("Download")
     bench.page.get_by_text("twice what a scan in this view takes").wait_for()
     bench.page.get_by_text("A name such as total:N in the first line of CSV").wait_for()
 
@@ -451,8 +447,8 @@ def test_the_first_values_are_whole_and_say_how_many_more_there_are(window: Any)
         bench = window(f"#/t/sales/items{address}", **PHONE)
         bench.wait_for_items(5)
         assert bench.page.evaluate(CUT_VALUES) == 0
-        order = bench.rows.filter(has_text="PLACED").filter(has_not_text="graham").first
-        assert "total" in order.locator(".first-values").inner_text()
+        order = bench.rows.filter(has_text="PLACED").first
+        assert "status" in order.locator(".first-values").inner_text()
         assert "+" in order.locator(".first-values").inner_text()
 
 
@@ -486,8 +482,8 @@ def test_the_box_that_selects_all_has_the_size_of_a_finger_and_the_look_of_the_o
 def test_a_notice_is_in_line_and_below_the_drawer(window: Any) -> None:
     bench = window(**PHONE)
     select(bench, 1)
-    press(bench, "Delete")
-    press(bench, "Delete 1")
+    bench.press("Delete")
+    bench.press("Delete 1")
     notice = bench.page.locator(".notice")
     notice.get_by_text("Deleted 1 item").wait_for()
     text, undo = (edges(notice.locator(each)) for each in ("span", "button"))
@@ -496,7 +492,7 @@ def test_a_notice_is_in_line_and_below_the_drawer(window: Any) -> None:
     buttons = edges(form.get_by_role("button", name="Create"))
     assert edges(notice)[3] <= buttons[1]
     bench.page.get_by_role("button", name="Close the item").click()
-    press(bench, "Tables")
+    bench.press("Tables")
     lock = bench.page.locator(".sidebar .tools button").nth(1)
     lock.wait_for()
     bench.page.wait_for_timeout(300)  # it slides in
@@ -574,9 +570,9 @@ def test_a_save_keeps_the_order_of_the_attributes(window: Any, store: Store) -> 
     names = "[...document.querySelectorAll('.attribute-name')].map((each) => each.innerText.split(' ')[0])"
     item(bench, 7)
     before = bench.page.evaluate(names)
-    press(bench, "Edit")
+    bench.press("Edit")
     bench.page.get_by_role("form").get_by_label("total", exact=True).fill("99")
-    press(bench, "Save")
+    bench.press("Save")
     bench.page.locator(".notice").get_by_text("Saved").wait_for()
     bench.page.get_by_role("group", name="In the same item collection").wait_for()
     assert bench.page.evaluate(names) == before
@@ -613,18 +609,18 @@ def test_a_second_conflict_compares_with_what_the_first_one_showed(
 ) -> None:
     bench = window()
     item(bench, 7)
-    press(bench, "Edit")
+    bench.press("Edit")
     form = bench.page.get_by_role("form", name="Edit Order")
     form.get_by_label("total", exact=True).fill("170")
     change_total(store, 160)
-    press(bench, "Save")
+    bench.press("Save")
     conflict = bench.page.get_by_role("alertdialog", name="Somebody else changed it")
     conflict.get_by_text("read as version 1, but is now version 2").wait_for()
     revision = conflict.locator("tr", has_text="revision").locator("td")
     revision.first.wait_for()
     assert revision.all_inner_texts()[:2] == ["1", "2"]
     change_total(store, 180)
-    press(bench, "Save mine over theirs")
+    bench.press("Save mine over theirs")
     conflict.get_by_text("read as version 2, but is now version 3").wait_for()
     bench.until("document.querySelector('.versions td + td ins')?.innerText === '180'")
     assert revision.all_inner_texts()[:2] == ["2", "3"]
@@ -635,8 +631,8 @@ def test_a_second_conflict_compares_with_what_the_first_one_showed(
 def test_the_cost_of_a_deletion_has_each_condition_once(window: Any) -> None:
     bench = window()
     item(bench, 7)
-    press(bench, "Delete")
-    press(bench, "Cost")
+    bench.press("Delete")
+    bench.press("Cost")
     condition = bench.page.get_by_role("dialog").get_by_text("condition:")
     assert condition.inner_text().count("_v") == 1
 
@@ -660,7 +656,7 @@ def test_the_next_line_of_an_order_is_proposed_and_an_order_that_is_there_is_not
             bench.open(f"#/t/sales/items?pk=%5B%22S%3AORDER%23{number:05}%22%5D")
             bench.wait_for_items(1)
             bench.page.keyboard.press("j")
-        press(bench, "+ Line")
+        bench.press("+ Line")
         form = bench.page.get_by_role("form", name="New Line")
         assert form.get_by_label("line", exact=True).input_value() == wanted
         focus_is(bench, "product")
@@ -672,7 +668,7 @@ def test_letters_wait_for_the_form_of_a_line_that_is_being_opened(window: Any) -
     item(bench, 7)
     held: list[Any] = []
     bench.page.route("**/api/execute", lambda route: held.append(route))
-    press(bench, "+ Line")
+    bench.press("+ Line")
     while not held:
         bench.page.wait_for_timeout(20)
     bench.page.keyboard.type("shn")  # would download, show the saved queries, begin another item
@@ -704,7 +700,7 @@ def test_on_a_phone_a_line_can_be_added_below_many_attributes(window: Any) -> No
 def test_on_a_phone_no_input_moves_while_somebody_types_into_it(window: Any) -> None:
     bench = window(ORDER_7, **PHONE)
     bench.rows.first.tap()
-    press(bench, "Edit")
+    bench.press("Edit")
     field = bench.page.get_by_role("form").get_by_label("total", exact=True)
     before = field.bounding_box()
     field.press("End")
@@ -718,6 +714,6 @@ def test_the_order_of_lines_without_one_is_offered(window: Any, store: Store) ->
     bench = window("#/t/sales/items?pk=%5B%22S%3AORDER%2300007%22%5D")
     bench.wait_for_items(2)
     bench.page.keyboard.press("j")
-    press(bench, "+ Order")
+    bench.press("+ Order")
     form = bench.page.get_by_role("form", name="New Order")
     assert form.get_by_label("number", exact=True).input_value() == "7"

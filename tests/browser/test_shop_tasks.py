@@ -58,23 +58,13 @@ def window(chrome: Any, store: Store) -> Iterator[Any]:
         yield open_items
 
 
-def press(bench: Workbench, name: str) -> None:
-    bench.page.get_by_role("button", name=name, exact=True).click()
-
-
-def form(bench: Workbench, name: str) -> Any:
-    found = bench.page.get_by_role("form", name=name)
-    found.wait_for()
-    return found
-
-
 def find_orders(bench: Workbench, customer: str, first: str, last: str) -> None:
     bench.page.get_by_label("Access pattern").select_option("Order.by_customer")
     bench.page.get_by_label("customer", exact=True).fill(customer)
     bench.page.get_by_label("Operator for placed").select_option("between")
     bench.page.get_by_label("placed", exact=True).fill(first)
     bench.page.get_by_label("placed, to").fill(last)
-    press(bench, "Run")
+    bench.press("Run")
     bench.until("document.querySelectorAll('.row.item.outside').length > 0")
 
 
@@ -95,15 +85,15 @@ def test_orders_of_a_customer_in_a_span_of_days_are_found_and_the_address_keeps_
     bench = window(width)
     page = bench.page
     if width == 390:
-        press(bench, "Query")
+        bench.press("Query")
     page.get_by_label("Access pattern").select_option("Order.by_customer")
-    press(bench, "Run")
+    bench.press("Run")
     page.get_by_text("Give customer.").wait_for()
     page.get_by_label("customer", exact=True).fill("a")
     page.get_by_label("Operator for placed").select_option("between")
     page.get_by_label("placed", exact=True).fill("2026-03-05")
     page.get_by_text("00:00 UTC").wait_for()
-    press(bench, "Run")
+    bench.press("Run")
     page.get_by_text("Give the end of placed, too.").wait_for()
     find_orders(bench, "a", "2026-03-05", "2026-03-10")
     bench.until("document.documentElement.scrollWidth <= innerWidth")
@@ -111,7 +101,7 @@ def test_orders_of_a_customer_in_a_span_of_days_are_found_and_the_address_keeps_
     page.reload()
     bench.wait_for_items(3)
     if width == 390:
-        press(bench, "Query")
+        bench.press("Query")
     assert page.get_by_label("customer", exact=True).input_value() == "a"
     assert page.get_by_label("placed, to").input_value() == "2026-03-10"
     assert numbers(bench) == ["4", "6", "8"]
@@ -127,7 +117,7 @@ def test_on_a_phone_the_query_makes_room_for_what_it_found(window, pattern):
     button.click()
     page.get_by_label("Access pattern").select_option(pattern)
     if pattern:
-        press(bench, "Run")
+        bench.press("Run")
         page.get_by_text("Give customer.").wait_for()  # refused: it stays open
     key = page.get_by_label("customer" if pattern else "Partition key PK", exact=True)
     key.fill("a" if pattern else "ORDER#00004")
@@ -162,9 +152,9 @@ def test_the_palette_finds_words_in_any_order_and_saved_queries(window):
     bench = window()
     page = bench.page
     find_orders(bench, "a", "2026-03-05", "2026-03-10")
-    press(bench, "Saved queries")
+    bench.press("Saved queries")
     page.get_by_label("Name", exact=True).fill("Orders of early March")
-    press(bench, "Save")
+    bench.press("Save")
     page.keyboard.press("Escape")
     page.keyboard.press("Control+k")
     page.keyboard.type("beside notes")
@@ -193,14 +183,14 @@ def test_a_correction_is_taken_back_by_a_key_after_its_line_is_gone(window, stor
     page = bench.page
     find_orders(bench, "a", "2026-03-05", "2026-03-10")
     page.locator(".row.item:not(.outside)").first.click()
-    press(bench, "Edit")
-    editing = form(bench, "Edit Order")
+    bench.press("Edit")
+    editing = bench.form("Edit Order")
     editing.get_by_label("total", exact=True).fill("4,5")
     editing.get_by_text("not a number: write it as 12.5").wait_for()
     editing.get_by_text("1 field to put right: total").wait_for()
     editing.get_by_label("total", exact=True).fill("4.5")
     editing.get_by_label("status", exact=True).select_option("PAID")
-    press(bench, "Save")
+    bench.press("Save")
     page.locator(".notice").get_by_text("Saved", exact=True).wait_for()
     inspected = page.locator(".inspector .inspected")
     assert inspected.get_by_text("CUSTOMER#a").locator(".hue").inner_text() == "a"
@@ -223,13 +213,13 @@ def test_an_open_item_follows_a_change_of_several(window, store):
     for row in page.locator(".row.item:not(.outside)").all():
         row.click(modifiers=["Control"])
     top = page.locator(".row.item:not(.outside)").first.bounding_box()
-    press(bench, "Edit fields")
+    bench.press("Edit fields")
     page.get_by_label("Set a field").select_option("status")
     page.get_by_label("status", exact=True).select_option("SHIPPED")
-    press(bench, "Preview")
-    press(bench, "Change 3 items")
+    bench.press("Preview")
+    bench.press("Change 3 items")
     page.locator(".inspector .attribute").get_by_text("SHIPPED", exact=True).wait_for()
-    press(bench, "Undo")
+    bench.press("Undo")
     page.locator(".inspector .attribute").get_by_text("PLACED", exact=True).wait_for()
     # The bar of what is selected did not move the rows.
     assert page.locator(".row.item:not(.outside)").first.bounding_box() == top
@@ -253,7 +243,7 @@ def test_a_double_click_on_a_value_edits_it(window, width, attribute, form_name)
         page.locator(".inspector .attribute").first.wait_for()
         assert page.get_by_role("form", name="Edit").count() == 0
         return
-    form(bench, form_name)
+    bench.form(form_name)
     bench.until(f"document.activeElement.ariaLabel === {attribute!r}")
     page.keyboard.press("Escape")
     page.locator(".inspector .attribute").first.wait_for()
@@ -267,32 +257,32 @@ def test_an_order_is_added_with_its_lines(window, store):
     page = bench.page
     find_orders(bench, "a", "2026-03-05", "2026-03-10")
     page.keyboard.press("n")
-    press(bench, "Order")
-    made = form(bench, "New Order")
+    bench.press("Order")
+    made = bench.form("New Order")
     assert made.get_by_role("button", name="Cost").is_disabled()
     made.get_by_label("customer", exact=True).fill("a")
     made.get_by_label("number", exact=True).fill("4")
     made.get_by_role("button", name="Now").click()
     made.get_by_label("total", exact=True).fill("7")
-    press(bench, "Create")
+    bench.press("Create")
     made.locator('[data-field="number"]').get_by_text("already exists").wait_for()
     made.get_by_label("number", exact=True).fill("900")
     made.get_by_role("button", name="Cost").click()
     cost = page.get_by_role("dialog", name="Explain")
     cost.get_by_text("PutItem in table sales").wait_for()
     assert cost.get_by_text("a new entry").count() == 2  # of the table and of the index
-    press(bench, "Close")
-    press(bench, "Create")
+    bench.press("Close")
+    bench.press("Create")
     page.get_by_role("group", name="In the same item collection").wait_for()  # it is open now
     for line, product in ((1, "cup"), (2, "pot")):
-        press(bench, "+ Line")
-        added = form(bench, "New Line")
+        bench.press("+ Line")
+        added = bench.form("New Line")
         assert added.get_by_label("number", exact=True).input_value() == "900"
         assert added.get_by_label("line", exact=True).input_value() == str(line)  # the next one
         assert page.evaluate("document.activeElement.ariaLabel") == "product"
         page.keyboard.type(product)
         added.get_by_label("quantity", exact=True).fill("1")
-        press(bench, "Create")
+        bench.press("Create")
         page.locator(".inspector .attribute").get_by_text(product, exact=True).wait_for()
     page.get_by_role("link", name="Show the collection").click()
     bench.until("document.querySelectorAll('.row.item').length === 3")
@@ -308,7 +298,7 @@ def test_rows_and_tables_are_saved_in_two_clicks(window, tmp_path: Path):
     bench = window()
     page = bench.page
     find_orders(bench, "a", "2026-03-05", "2026-03-10")
-    press(bench, "Download")
+    bench.press("Download")
     choice = page.get_by_role("group", name="The 3 rows that are loaded")
     with page.expect_download() as rows:
         choice.get_by_role("button", name="CSV").click()

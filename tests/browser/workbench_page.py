@@ -80,6 +80,24 @@ class Workbench:
         """Wait until the first element of a selector says this, and nothing else."""
         self.until(f"document.querySelector({selector!r})?.innerText === {json.dumps(text)}")
 
+    def press(self, button: str) -> None:
+        self.page.get_by_role("button", name=button, exact=True).click()
+
+    def form(self, name: str) -> Any:
+        found = self.page.get_by_role("form", name=name)
+        found.wait_for()
+        return found
+
+    def said(self, text: str) -> None:
+        """Wait until the line at the bottom says this."""
+        self.page.locator(".notice").filter(has_text=text).wait_for()
+
+    def add_filter(self, attribute: str, value: str) -> None:
+        """Add a filter to the query that stands in the form, which is not sent yet."""
+        self.press("+ Filter")
+        self.page.get_by_label("Attribute", exact=True).last.fill(attribute)
+        self.page.get_by_label("Value", exact=True).last.fill(value)
+
     def settle(self) -> None:
         """Wait until nothing is being read, and all is drawn."""
         self.page.wait_for_load_state("networkidle")
