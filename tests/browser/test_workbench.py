@@ -752,7 +752,7 @@ def test_empty_states_teach(bench, database):
     bench.open("#/t/Nowhere/items")
     bench.page.get_by_text("There is no table Nowhere").wait_for()
     bench.open("#/t/GitHub/items?pk=%5B%22S%3Anobody%22%5D")
-    bench.page.get_by_text("This range has no items").wait_for()
+    bench.page.get_by_text("No item has this partition key").wait_for()
 
 
 FIRST_ITEM = """new MutationObserver((_, observer) => {

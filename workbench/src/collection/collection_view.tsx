@@ -344,7 +344,7 @@ export function CollectionView(props: Props) {
       )}
       {empty && (
         <div class="over">
-          <Nothing view={view} scanned={data.totals.scanned} folded={folds ? data.ownRecords.size : 0} />
+          <Nothing view={view} scanned={data.totals.scanned} hasOthers={!data.isCollectionEmpty} folded={folds ? data.ownRecords.size : 0} />
         </div>
       )}
     </div>
@@ -554,9 +554,11 @@ function FirstValues({ entry, data, view, room }: { entry: Entry; data: Collecti
   const parts = [...(pattern?.group ?? []), ...(pattern?.order ?? [])];
   // Descending, a value is subtracted: 2026-12-18 is 7973-87-81.
   const seen = new Set(segments.map(([, component]) => component).filter((name) => !parts.some((each) => each.name === name && each.descending)));
-  const columns = data.columns.of(entry.entity).filter((each) => own(entry.item, each.name) !== undefined && !seen.has(each.name));
+  const columns = data.columns.of(entry.entity).filter((each) => !seen.has(each.name));
   const fields = entity?.fields.map((each) => each.attribute);
-  const shown = inOneLine(fields ? columns.filter((each) => fields.includes(each.name)) : columns, entry.item, room); // other keys say them again
+  const present = columns.filter((each) => own(entry.item, each.name) !== undefined);
+  const inLine = inOneLine(fields ? columns.filter((each) => fields.includes(each.name)) : columns, room); // other keys say them again
+  const shown = present.filter((each) => inLine.includes(each));
   return (
     <div class="first-values">
       {shown.map((each) => (
@@ -564,7 +566,7 @@ function FirstValues({ entry, data, view, room }: { entry: Entry; data: Collecti
           <small>{each.name}</small> <Value value={entry.item[each.name]!} />
         </span>
       ))}
-      {columns.length > shown.length && <small>+{columns.length - shown.length}</small>}
+      {present.length > shown.length && <small>+{present.length - shown.length}</small>}
     </div>
   );
 }
@@ -606,7 +608,15 @@ function Skeleton() {
   );
 }
 
-function Nothing({ view, scanned, folded }: { view: View; scanned: number; folded: number }) {
+interface NothingProps {
+  view: View;
+  scanned: number;
+  /** Whether the item collection has items beside the range. */
+  hasOthers: boolean;
+  folded: number;
+}
+
+function Nothing({ view, scanned, hasOthers, folded }: NothingProps) {
   const name = view.index ? `index ${view.index.name}` : "this table";
   if (folded && !view.filters.length)
     return (
@@ -625,11 +635,11 @@ function Nothing({ view, scanned, folded }: { view: View; scanned: number; folde
         </p>
       </div>
     );
-  if (view.sort)
+  if (view.sort && hasOthers)
     return (
       <div class="empty">
         <h2>This range has no items</h2>
-        <p>Others may be before or after it, in the same item collection. Keys are compared exactly, with upper and lower case.</p>
+        <p>Others are before or after it, in the same item collection.</p>
         <a class="button" href={href(["t", view.table.name, "items"], toQuery({ ...view, sort: null }))}>
           Show the collection
         </a>
@@ -638,7 +648,7 @@ function Nothing({ view, scanned, folded }: { view: View; scanned: number; folde
   if (view.partition)
     return (
       <div class="empty">
-        <h2>This range has no items</h2>
+        <h2>No item has this partition key</h2>
         <p>
           Keys are compared exactly, with upper and lower case, and a text with its whole padding: <code>ISSUE#7</code>{" "}
           is not <code>ISSUE#00007</code>.

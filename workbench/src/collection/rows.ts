@@ -70,16 +70,21 @@ function widthOf(texts: string[], least: number, most: number): number {
   return Math.round(Math.min(most, Math.max(least, longest * CHARACTER + 30)));
 }
 
-const SMALL = 6.7; // a character of a narrow pane's values
+function widthFor(characters: number): number {
+  return Math.round(Math.min(WIDEST, Math.max(NARROWEST, characters * CHARACTER + 28)));
+}
 
-/** The columns whose names and values have room in a line: one that is too wide is passed over for those behind it. */
-export function inOneLine(columns: Column[], item: Entry["item"], room: number): Column[] {
+const SMALL = 6.7; // a character of a narrow pane's values
+const MOST_SMALL = 24; // characters of such a value; what is longer is cut
+
+/** The columns whose names and values have room in a line, for all items of an entity the same, so that they can be compared:
+ * one that is mostly too wide is passed over for those behind it. */
+export function inOneLine(columns: Column[], room: number): Column[] {
   let left = room - 30; // for how many there are besides
-  const found = columns.filter(({ name }) => {
-    const text = shortText(item[name]!, 48);
-    const width = (name.length + 1 + (shortMoment(text) ?? text).length) * SMALL + 12;
-    if (width > left) return false;
-    left -= width;
+  const found = columns.filter(({ name, usual }) => {
+    const needed = (name.length + 1 + Math.min(usual, MOST_SMALL)) * SMALL + 12;
+    if (needed > left) return false;
+    left -= needed;
     return true;
   });
   return found.length ? found : columns.slice(0, 1);
@@ -92,6 +97,8 @@ function isTag(value: Entry["item"][string], entity: string | null): boolean {
 
 export interface Column {
   name: string;
+  /** The characters that nine of ten values have at most. */
+  usual: number;
   left: number;
   width: number;
 }
@@ -103,7 +110,7 @@ const FEW = 60; // items of an entity from which its columns keep their widths: 
 export class Columns {
   private seen = new Map<string | null, number>();
   private first = new Map<string | null, number>(); // the number of columns of the first page
-  private learned = new Map<string | null, Map<string, number>>(); // the widths that the values need
+  private learned = new Map<string | null, Map<string, number[]>>(); // the characters of the values, the shortest first
   private arranged = new Map<string | null, Column[]>();
   itemHeight = ITEM;
   /** The widths of the key columns that the first page needs. */
@@ -160,8 +167,9 @@ export class Columns {
     found = this.names(entity)
       .filter((name) => !hidden.includes(name))
       .map((name) => {
-        const width = (Object.hasOwn(widths, name) ? widths[name] : this.learned.get(entity)!.get(name))!;
-        const column = { name, left, width };
+        const lengths = this.learned.get(entity)!.get(name)!;
+        const width = Object.hasOwn(widths, name) ? widths[name]! : widthFor(Math.max(name.length + 2, lengths.at(-1)!));
+        const column = { name, usual: lengths[Math.floor(0.9 * (lengths.length - 1))]!, left, width };
         left += width;
         return column;
       });
@@ -214,30 +222,27 @@ export class Columns {
 
   /** Makes the columns that a page adds, each as wide as the widest of its values on that page; after a few items they grow. */
   learn(entries: Entry[]): void {
-    const added = new Map<string | null, Map<string, number>>();
+    const added = new Map<string | null, Map<string, number[]>>();
     for (const { entity, item } of entries) {
       const known = (this.seen.get(entity) ?? 0) < FEW ? null : this.learned.get(entity);
-      let widths = added.get(entity);
-      if (!widths) added.set(entity, (widths = new Map()));
+      let columns = added.get(entity);
+      if (!columns) added.set(entity, (columns = new Map()));
       for (const [name, value] of Object.entries(item)) {
         if (this.hidden.has(name) || known?.has(name) || isTag(value, entity)) continue;
         const text = shortText(value, 48);
-        const length = Math.max(name.length + 2, (shortMoment(text) ?? text).length, widths.get(name) ?? 0);
-        widths.set(name, length);
+        let lengths = columns.get(name);
+        if (!lengths) columns.set(name, (lengths = []));
+        lengths.push((shortMoment(text) ?? text).length);
       }
     }
     for (const { entity } of entries) this.seen.set(entity, (this.seen.get(entity) ?? 0) + 1);
-    for (const [entity, widths] of added) {
-      for (const [name, length] of widths) this.add(entity, name, length);
-      if (!this.first.has(entity)) this.first.set(entity, this.learned.get(entity)?.size ?? 0);
+    for (const [entity, columns] of added) {
+      const learned = this.learned.get(entity) ?? new Map<string, number[]>();
+      for (const [name, lengths] of columns)
+        learned.set(name, [...(learned.get(name) ?? []), ...lengths].sort((one, other) => one - other));
+      this.learned.set(entity, learned);
+      if (!this.first.has(entity)) this.first.set(entity, learned.size);
+      if (columns.size) this.arranged.delete(entity);
     }
-  }
-
-  private add(entity: string | null, name: string, characters: number): void {
-    let columns = this.learned.get(entity);
-    if (!columns) this.learned.set(entity, (columns = new Map()));
-    const width = Math.round(Math.min(WIDEST, Math.max(NARROWEST, characters * CHARACTER + 28)));
-    columns.set(name, Math.max(width, columns.get(name) ?? 0));
-    this.arranged.delete(entity);
   }
 }

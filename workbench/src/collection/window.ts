@@ -77,6 +77,8 @@ export class CollectionWindow {
   readonly ownRecords = new Set<string>();
   /** Height that was put before the items since the view was last drawn. */
   added = 0;
+  /** Whether no item at all has the partition key of a range. */
+  isCollectionEmpty = false;
   /** Whether the items before and after the range were asked for. */
   private looked = { before: false, after: false };
   private firstKey: Item | null = null;
@@ -134,6 +136,8 @@ export class CollectionWindow {
       }
       // Beside what a filter leaves is what it has dropped, which is of the range.
       if (this.view.sort && this.around && !this.view.filters.length) await this.lookAround();
+      if (this.view.sort && this.atEnd && !this.totals.scanned)
+        this.isCollectionEmpty = !(await this.read(null, 1, { whole: true, counted: false })).entries.length;
     } catch (error) {
       this.fail(error);
     } finally {
