@@ -276,6 +276,13 @@ OF_ITEMS: Final[tuple[Known, ...]] = (
         r"^Query ",
     ),
     Known(
+        "That a Query has no key condition is told before what its Select contradicts (so DynamoDB Local).",
+        API + "API_Query.html",
+        rf"{_VALID}{COUNT}(Cannot|Must) specify .*",
+        rf"{_VALID}Either the KeyConditions or KeyConditionExpression parameter must be specified in the request\.",
+        r"^Query ",
+    ),
+    Known(
         "A null in a map of structures is an empty structure; dynoxide takes it for absent.",
         API + "CommonErrors.html",
         r".*",
@@ -607,6 +614,27 @@ OF_TABLES: Final[tuple[Known, ...]] = (
         r"OK: .*",
         r"LimitExceededException: Subscriber limit exceeded: Only 1 online index .*",
         r'^UpdateTable .*"GlobalSecondaryIndexUpdates": \[\{"Delete": [^]]*"Delete": ',
+    ),
+    Known(
+        "A table has no stream to disable; dynoxide does not look. DynamoDB Local agrees.",
+        API + "API_UpdateTable.html",
+        r"OK: .*",
+        rf"{_VALID}Table has no stream to disable: .*",
+        r'^UpdateTable .*"StreamEnabled": false',
+    ),
+    Known(
+        "A stream that is disabled with a view type is told first, by DynamoDB Local, too.",
+        API + "API_UpdateTable.html",
+        rf"{_VALID}{_INVALID}Max\w+ for OnDemandThroughput cannot be specified when .*",
+        rf"{_VALID}{_INVALID}If stream is being disabled, then UpdateViewType must not be specified",
+        r'^UpdateTable .*"OnDemandThroughput"',
+    ),
+    Known(
+        "dynoxide does not know Disassociate, which is in the service's model.",
+        API + "API_UpdateTable.html",
+        r"OK: .*",
+        rf"{_VALID}Table \w+ must have a stream with new and old images to have replicas",
+        r'^UpdateTable .*"Disassociate"',
     ),
     Known(
         "AT_TIMESTAMP is one of the types in the service's model; dynoxide does not know it.",
