@@ -356,6 +356,27 @@ def test_the_list_of_expensive_queries_leads_to_what_costs_less(
     assert "eve" in bench.rows.first.inner_text()
 
 
+def test_the_list_of_expensive_queries_shows_what_it_is_sorted_by(
+    served: tuple[Workbench, Store],
+) -> None:
+    """The most items dropped, which are not the largest share."""
+    bench, store = served
+    for number in range(9_000, 9_010):
+        store.create(Order(customer="eve", number=number, placed=START, total=Decimal(number)))
+    of_eve = Order.by_customer.where(Order.customer == "eve")
+    assert store.all(of_eve.filter(Order.total < 0)) == []
+    assert store.all(Order.primary.scan().filter(Order.customer == "eve"))
+    bench.open("#/queries")
+    bench.press("Dropped")
+    shown = bench.page.locator(".shapes tbody [data-label=dropped]")
+    shown.first.wait_for()
+    cells = [each.split(" · ") for each in shown.all_inner_texts() if "·" in each]
+    counts = [int(count.replace(",", "")) for count, _ in cells]
+    shares = [int(share.removesuffix(" %")) for _, share in cells]
+    assert counts == sorted(counts, reverse=True)
+    assert shares != sorted(shares, reverse=True)
+
+
 def test_a_pattern_that_cannot_answer_is_named_and_leads_nowhere(window: Any) -> None:
     """It would read its whole index, without what the query asks for."""
     wanted = "%5B%5B%22total%22%2C%22%3E%22%2C%22%7B%5C%22N%5C%22%3A%5C%2230%5C%22%7D%22%5D%5D"
