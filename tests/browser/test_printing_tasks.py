@@ -101,6 +101,20 @@ def test_the_items_of_a_list_show_the_same_fields_on_a_phone(window: Any, store:
     assert names == {("due", "status", "title")}
 
 
+def test_a_pattern_that_the_palette_finds_is_open_for_its_values_on_a_phone(window: Any) -> None:
+    bench = window(**PHONE)
+    bench.wait_for_items(3)
+    bench.page.get_by_role("button", name="Tables", exact=True).click()
+    bench.press("Search")
+    bench.page.keyboard.type("of_customer")
+    bench.page.get_by_role("option", name="Job.of_customer").click()
+    form = bench.form("Job.of_customer")
+    form.get_by_label("customer", exact=True).fill("Fox Theatre")
+    form.get_by_role("button", name="Run").click()
+    form.wait_for(state="hidden")
+    bench.wait_for_items(3)
+
+
 def test_a_customer_in_another_case_is_not_found_and_the_page_says_why(window: Any) -> None:
     bench = window()
     run(bench, OF_CUSTOMER, customer="fox theatre")

@@ -268,8 +268,8 @@ def test_recent_queries_differ_in_what_is_shown_and_the_palette_has_their_names(
     window: Any, more: Any
 ) -> None:
     bench = window("#/t/sales/items?pattern=Order.by_customer", **more)
-    for last in ("2026-04-10", "2026-04-12", "2026-04-10T23:59:59"):
-        if more:
+    for place, last in enumerate(("2026-04-10", "2026-04-12", "2026-04-10T23:59:59")):
+        if more and place:  # a pattern without values is open for them
             bench.press("Query")
         run_for_ann(bench, last)
         bench.until(f"decodeURIComponent(location.hash).includes('{last}')")
