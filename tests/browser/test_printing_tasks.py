@@ -101,6 +101,17 @@ def test_the_items_of_a_list_show_the_same_fields_on_a_phone(window: Any, store:
     assert names == {("due", "status", "title")}
 
 
+def test_what_a_filter_tests_comes_first_on_a_phone(window: Any) -> None:
+    bench = window(**PHONE)
+    bench.wait_for_items(3)
+    bench.press("Query")
+    bench.add_filter("machine", "Heidelberg 1")
+    bench.press("Scan")
+    bench.until("document.querySelector('.status').innerText.includes('dropped by the filter')")
+    first = bench.page.locator(".row.item .first-values").first
+    assert first.locator("span > small").first.inner_text() == "machine"
+
+
 def test_a_pattern_that_the_palette_finds_is_open_for_its_values_on_a_phone(window: Any) -> None:
     bench = window(**PHONE)
     bench.wait_for_items(3)

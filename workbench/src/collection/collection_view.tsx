@@ -554,7 +554,9 @@ function FirstValues({ entry, data, view, room }: { entry: Entry; data: Collecti
   const parts = [...(pattern?.group ?? []), ...(pattern?.order ?? [])];
   // Descending, a value is subtracted: 2026-12-18 is 7973-87-81.
   const seen = new Set(segments.map(([, component]) => component).filter((name) => !parts.some((each) => each.name === name && each.descending)));
-  const columns = data.columns.of(entry.entity).filter((each) => !seen.has(each.name));
+  const tested = view.filters.map((each) => each.attribute); // what was searched for comes first
+  const unseen = data.columns.of(entry.entity).filter((each) => !seen.has(each.name));
+  const columns = [...unseen.filter((each) => tested.includes(each.name)), ...unseen.filter((each) => !tested.includes(each.name))];
   const fields = entity?.fields.map((each) => each.attribute);
   const present = columns.filter((each) => own(entry.item, each.name) !== undefined);
   const inLine = inOneLine(fields ? columns.filter((each) => fields.includes(each.name)) : columns, room); // other keys say them again
