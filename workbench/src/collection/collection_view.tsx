@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import type { IndexInfo } from "../api";
 import { useShortcuts } from "../shortcuts";
 import { keysOf, toQuery, type View } from "../query/view";
-import { href } from "../router";
+import { href, route } from "../router";
 import { models } from "../session";
 import { remembered, useStore } from "../store";
 import { count, own, plural, shortMoment, shortText, typed } from "../values";
@@ -619,6 +619,7 @@ interface NothingProps {
 }
 
 function Nothing({ view, scanned, hasOthers, folded }: NothingProps) {
+  const isComposed = Boolean(useStore(route).query["given"]); // by a pattern's form, which pads its numbers
   const name = view.index ? `index ${view.index.name}` : "this table";
   if (folded && !view.filters.length)
     return (
@@ -651,10 +652,14 @@ function Nothing({ view, scanned, hasOthers, folded }: NothingProps) {
     return (
       <div class="empty">
         <h2>No item has this partition key</h2>
-        <p>
-          Keys are compared exactly, with upper and lower case, and a text with its whole padding: <code>ISSUE#7</code>{" "}
-          is not <code>ISSUE#00007</code>.
-        </p>
+        {isComposed ? (
+          <p>Keys are compared exactly, with upper and lower case.</p>
+        ) : (
+          <p>
+            Keys are compared exactly, with upper and lower case, and a text with its whole padding: <code>ISSUE#7</code>{" "}
+            is not <code>ISSUE#00007</code>.
+          </p>
+        )}
         <a class="button" href={href(["t", view.table.name, "items"], view.index ? { index: view.index.name } : {})}>
           Show all items
         </a>
