@@ -134,6 +134,16 @@ def test_a_customer_in_another_case_is_not_found_and_the_page_says_why(window: A
     assert bench.page.get_by_text("padding").count() == 0  # the form sees to that
 
 
+def test_the_collection_around_an_empty_range_is_that_of_the_form(window: Any) -> None:
+    bench = window()
+    run(bench, OF_CUSTOMER, customer="Fox Theatre", due="2027-01-01")
+    bench.page.get_by_role("link", name="Show the collection").click()
+    bench.wait_for_items(3)
+    form = bench.form("Job.of_customer")
+    assert form.get_by_label("customer", exact=True).input_value() == "Fox Theatre"
+    assert form.get_by_label("due", exact=True).input_value() == ""
+
+
 def test_a_key_that_is_taken_is_said_beside_its_field_until_it_is_another(window: Any) -> None:
     bench = window()
     bench.wait_for_items(3)

@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 
 import type { IndexInfo } from "../api";
 import { useShortcuts } from "../shortcuts";
+import { groupOf } from "../query/pattern_form";
 import { keysOf, toQuery, type View } from "../query/view";
 import { href, route } from "../router";
 import { models } from "../session";
@@ -619,7 +620,10 @@ interface NothingProps {
 }
 
 function Nothing({ view, scanned, hasOthers, folded }: NothingProps) {
-  const isComposed = Boolean(useStore(route).query["given"]); // by a pattern's form, which pads its numbers
+  const { pattern: chosen, given } = useStore(route).query;
+  const entities = own(models.value, view.table.name)?.model?.entities ?? [];
+  const patterns = entities.flatMap((each) => each.patterns.filter((one) => `${each.name}.${one.name}` === chosen));
+  const pattern = given ? patterns.find((each) => each.index === (view.index?.name ?? null)) : undefined;
   const name = view.index ? `index ${view.index.name}` : "this table";
   if (folded && !view.filters.length)
     return (
@@ -643,7 +647,7 @@ function Nothing({ view, scanned, hasOthers, folded }: NothingProps) {
       <div class="empty">
         <h2>This range has no items</h2>
         <p>Others are before or after it, in the same item collection.</p>
-        <a class="button" href={href(["t", view.table.name, "items"], toQuery({ ...view, sort: null }))}>
+        <a class="button" href={href(["t", view.table.name, "items"], { ...toQuery({ ...view, sort: null }), ...(pattern && { pattern: chosen, given: groupOf(pattern, given!) }) })}>
           Show the collection
         </a>
       </div>
@@ -652,7 +656,7 @@ function Nothing({ view, scanned, hasOthers, folded }: NothingProps) {
     return (
       <div class="empty">
         <h2>No item has this partition key</h2>
-        {isComposed ? (
+        {pattern ? (
           <p>Keys are compared exactly, with upper and lower case.</p>
         ) : (
           <p>

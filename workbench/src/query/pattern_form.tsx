@@ -185,6 +185,12 @@ export function conditionsOf(pattern: Pattern, given: string): string[] {
   return conditions;
 }
 
+/** What stands in the form of a pattern without the range: its whole item collection. */
+export function groupOf(pattern: Pattern, given: string): string {
+  const { texts } = typedOf(given);
+  return JSON.stringify({ texts: Object.fromEntries(pattern.group.map(({ name }) => [name, texts[name] ?? ""])) });
+}
+
 /** A condition on the attribute of a field, with its values as they are stored. */
 export type Condition = [attribute: string, operator: string, values: AttributeValue[]];
 
