@@ -144,6 +144,12 @@ def test_the_collection_around_an_empty_range_is_that_of_the_form(window: Any) -
     assert form.get_by_label("due", exact=True).input_value() == ""
 
 
+def test_what_is_to_be_chosen_in_the_form_of_a_pattern_says_so(window: Any) -> None:
+    bench = window("#/t/press/items?pattern=Job.by_status&index=GSI2")
+    status = bench.form("Job.by_status").get_by_label("status", exact=True)
+    assert status.locator("option:checked").inner_text() == "choose"
+
+
 def test_a_key_that_is_taken_is_said_beside_its_field_until_it_is_another(window: Any) -> None:
     bench = window()
     bench.wait_for_items(3)

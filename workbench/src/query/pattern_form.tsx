@@ -238,7 +238,7 @@ function Field(props: { parameter: Parameter; clock: string; label?: string; tex
   if (parameter.choices.length)
     return (
       <select aria-label={label} value={text} disabled={disabled} onChange={(event) => onText(event.currentTarget.value)}>
-        <option value="" />
+        <option value="">{after !== null ? `needs ${after} =` : "choose"}</option>
         {parameter.choices.map((each) => (
           <option key={each}>{each}</option>
         ))}
