@@ -144,6 +144,18 @@ def test_the_collection_around_an_empty_range_is_that_of_the_form(window: Any) -
     assert form.get_by_label("due", exact=True).input_value() == ""
 
 
+def test_the_form_of_a_pattern_says_which_values_descend_in_the_direction_read(window: Any) -> None:
+    bench = window()
+    run(bench, OF_CUSTOMER, customer="Fox Theatre")
+    form = bench.form("Job.of_customer")
+    descending = form.locator("label", has=bench.page.get_by_text("descending", exact=True))
+    assert descending.locator("> span").first.inner_text().split() == ["due", "descending"]
+    bench.press("↓ Ascending")  # the stored key, in which the latest date comes first
+    bench.page.get_by_role("button", name="↑ Descending").wait_for()
+    assert descending.locator("> span").first.inner_text().split() == ["number", "descending"]
+    assert descending.count() == 1
+
+
 def test_what_is_to_be_chosen_in_the_form_of_a_pattern_says_so(window: Any) -> None:
     bench = window("#/t/press/items?pattern=Job.by_status&index=GSI2")
     status = bench.form("Job.by_status").get_by_label("status", exact=True)

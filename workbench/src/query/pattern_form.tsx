@@ -132,7 +132,7 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent,
           <label key={each.name} class={enabled ? "" : "later"} title={enabled ? undefined : `The key has ${after} before it: give ${after} with =`}>
             <span class={hue(view.table.name, each.name)}>
               {each.name}
-              {each.descending && <small> descending</small>}
+              {each.descending !== view.descending && <small> descending</small>}
             </span>
             <span class="line">
               <select
