@@ -105,6 +105,18 @@ def test_an_index_for_a_range_alone_needs_a_partition_key_besides(store: isotone
     )
 
 
+def test_an_index_sorted_by_a_range_alone_is_there_for_who_gives_its_partition_key(
+    store: isotone.Store,
+) -> None:
+    statement = "SELECT * FROM usages WHERE \"day\" > '2026-01-08'"
+    explained = isotone.explain(store, statement, tables=[usages])
+    assert explained.advice == (
+        "Usage.by_metric (index GSI1), sorted by day, if the query gives metric"
+    )
+    without_model = isotone.explain(store, statement)
+    assert without_model.advice == "index by_plan, sorted by day, if the query gives plan"
+
+
 @pytest.mark.parametrize(
     "condition",
     [

@@ -210,6 +210,9 @@ def test_the_palette_finds_entities_and_access_patterns(bench):
     bench.page.keyboard.press("Enter")
     bench.page.locator(".entity-card.wanted", has_text="Customer").wait_for()
     bench.page.keyboard.press("Control+k")
+    bench.page.keyboard.type("Ann Lee")  # who may well be an item
+    bench.page.get_by_text("Items are found by a query of their table.").wait_for()
+    bench.page.keyboard.press("Control+a")
     bench.page.keyboard.type("new customer")
     bench.page.keyboard.press("Enter")
     bench.page.get_by_role("form", name="New Customer").wait_for()

@@ -101,11 +101,65 @@ def test_the_items_of_a_list_show_the_same_fields_on_a_phone(window: Any, store:
     assert names == {("due", "status", "title")}
 
 
+def test_what_a_filter_tests_comes_first_on_a_phone(window: Any) -> None:
+    bench = window(**PHONE)
+    bench.wait_for_items(3)
+    bench.press("Query")
+    bench.add_filter("machine", "Heidelberg 1")
+    bench.press("Scan")
+    bench.until("document.querySelector('.status').innerText.includes('dropped by the filter')")
+    first = bench.page.locator(".row.item .first-values").first
+    assert first.locator("span > small").first.inner_text() == "machine"
+
+
+def test_a_pattern_that_the_palette_finds_is_open_for_its_values_on_a_phone(window: Any) -> None:
+    bench = window(**PHONE)
+    bench.wait_for_items(3)
+    bench.page.get_by_role("button", name="Tables", exact=True).click()
+    bench.press("Search")
+    bench.page.keyboard.type("of_customer")
+    bench.page.get_by_role("option", name="Job.of_customer").click()
+    form = bench.form("Job.of_customer")
+    form.get_by_label("customer", exact=True).fill("Fox Theatre")
+    form.get_by_role("button", name="Run").click()
+    form.wait_for(state="hidden")
+    bench.wait_for_items(3)
+
+
 def test_a_customer_in_another_case_is_not_found_and_the_page_says_why(window: Any) -> None:
     bench = window()
     run(bench, OF_CUSTOMER, customer="fox theatre")
     bench.page.get_by_text("No item has this partition key").wait_for()
-    bench.page.get_by_text("Keys are compared exactly, with upper and lower case").wait_for()
+    bench.page.get_by_text("Keys are compared exactly, with upper and lower case.").wait_for()
+    assert bench.page.get_by_text("padding").count() == 0  # the form sees to that
+
+
+def test_the_collection_around_an_empty_range_is_that_of_the_form(window: Any) -> None:
+    bench = window()
+    run(bench, OF_CUSTOMER, customer="Fox Theatre", due="2027-01-01")
+    bench.page.get_by_role("link", name="Show the collection").click()
+    bench.wait_for_items(3)
+    form = bench.form("Job.of_customer")
+    assert form.get_by_label("customer", exact=True).input_value() == "Fox Theatre"
+    assert form.get_by_label("due", exact=True).input_value() == ""
+
+
+def test_the_form_of_a_pattern_says_which_values_descend_in_the_direction_read(window: Any) -> None:
+    bench = window()
+    run(bench, OF_CUSTOMER, customer="Fox Theatre")
+    form = bench.form("Job.of_customer")
+    descending = form.locator("label", has=bench.page.get_by_text("descending", exact=True))
+    assert descending.locator("> span").first.inner_text().split() == ["due", "descending"]
+    bench.press("↓ Ascending")  # the stored key, in which the latest date comes first
+    bench.page.get_by_role("button", name="↑ Descending").wait_for()
+    assert descending.locator("> span").first.inner_text().split() == ["number", "descending"]
+    assert descending.count() == 1
+
+
+def test_what_is_to_be_chosen_in_the_form_of_a_pattern_says_so(window: Any) -> None:
+    bench = window("#/t/press/items?pattern=Job.by_status&index=GSI2")
+    status = bench.form("Job.by_status").get_by_label("status", exact=True)
+    assert status.locator("option:checked").inner_text() == "choose"
 
 
 def test_a_key_that_is_taken_is_said_beside_its_field_until_it_is_another(window: Any) -> None:

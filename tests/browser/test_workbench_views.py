@@ -568,7 +568,7 @@ def test_the_most_expensive_queries_stand_first_each_with_explain(bench, databas
     first = bench.page.locator(".shapes tbody tr").first
     assert "Scan Orders" in first.inner_text()
     assert "status = ?" in first.inner_text()
-    assert first.locator(".waste").inner_text() == "100 %"
+    assert first.locator(".waste").inner_text() == "720 · 100 %"
     bench.page.get_by_role("button", name="Calls").click()
     assert bench.page.locator(".chip.current").inner_text() == "Calls"
     together = bench.page.locator(".shapes tbody tr", has_text="TransactGetItems")

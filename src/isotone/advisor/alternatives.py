@@ -259,7 +259,7 @@ def _index_for(plan: ReadPlan, contents: TableSample, patterns: ModelPatterns) -
     if not any(name in plan.filter.attributes for name in (*equal, *ranged[:1])):
         return _NARROWER
     if not equal:
-        return f"an index sorted by {ranged[0]}, with a partition key that the query can give"
+        return _sorted_by(plan, contents.shape, ranged[0], patterns)
     sort = [*equal[1:], *ranged[:1]]
     left = len(plan_key(where, equal[:1], sort).rest)
     for index, way in _other_keys(asked, contents.shape):
@@ -274,6 +274,19 @@ def _index_for(plan: ReadPlan, contents: TableSample, patterns: ModelPatterns) -
     sorted_by = f", sorted by {' and then '.join(sort)}" if sort else ""
     stored = "" if where == conditions else ", if every item stores them"
     return f"an index with the partition key {' and '.join(partition)}{sorted_by}{stored}"
+
+
+def _sorted_by(
+    plan: ReadPlan, shape: TableDescription, attribute: str, patterns: ModelPatterns
+) -> str:
+    """What a range alone needs: the partition key of an index that is sorted by it already, or such an index."""
+    for index, way in _other_keys(plan, shape):
+        if _fields(way, way.key.sort_names, patterns)[:1] == [attribute]:
+            given = " and ".join(_fields(way, way.key.partition_names, patterns))
+            return (
+                f"{_named(way, index, patterns)}, sorted by {attribute}, if the query gives {given}"
+            )
+    return f"an index sorted by {attribute}, with a partition key that the query can give"
 
 
 def _fields(plan: ReadPlan, attributes: Sequence[str], patterns: ModelPatterns) -> list[str]:

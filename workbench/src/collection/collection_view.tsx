@@ -4,8 +4,9 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 
 import type { IndexInfo } from "../api";
 import { useShortcuts } from "../shortcuts";
+import { groupOf } from "../query/pattern_form";
 import { keysOf, toQuery, type View } from "../query/view";
-import { href } from "../router";
+import { href, route } from "../router";
 import { models } from "../session";
 import { remembered, useStore } from "../store";
 import { count, own, plural, shortMoment, shortText, typed } from "../values";
@@ -554,7 +555,9 @@ function FirstValues({ entry, data, view, room }: { entry: Entry; data: Collecti
   const parts = [...(pattern?.group ?? []), ...(pattern?.order ?? [])];
   // Descending, a value is subtracted: 2026-12-18 is 7973-87-81.
   const seen = new Set(segments.map(([, component]) => component).filter((name) => !parts.some((each) => each.name === name && each.descending)));
-  const columns = data.columns.of(entry.entity).filter((each) => !seen.has(each.name));
+  const tested = view.filters.map((each) => each.attribute); // what was searched for comes first
+  const unseen = data.columns.of(entry.entity).filter((each) => !seen.has(each.name));
+  const columns = [...unseen.filter((each) => tested.includes(each.name)), ...unseen.filter((each) => !tested.includes(each.name))];
   const fields = entity?.fields.map((each) => each.attribute);
   const present = columns.filter((each) => own(entry.item, each.name) !== undefined);
   const inLine = inOneLine(fields ? columns.filter((each) => fields.includes(each.name)) : columns, room); // other keys say them again
@@ -617,6 +620,10 @@ interface NothingProps {
 }
 
 function Nothing({ view, scanned, hasOthers, folded }: NothingProps) {
+  const { pattern: chosen, given } = useStore(route).query;
+  const entities = own(models.value, view.table.name)?.model?.entities ?? [];
+  const patterns = entities.flatMap((each) => each.patterns.filter((one) => `${each.name}.${one.name}` === chosen));
+  const pattern = given ? patterns.find((each) => each.index === (view.index?.name ?? null)) : undefined;
   const name = view.index ? `index ${view.index.name}` : "this table";
   if (folded && !view.filters.length)
     return (
@@ -640,7 +647,7 @@ function Nothing({ view, scanned, hasOthers, folded }: NothingProps) {
       <div class="empty">
         <h2>This range has no items</h2>
         <p>Others are before or after it, in the same item collection.</p>
-        <a class="button" href={href(["t", view.table.name, "items"], toQuery({ ...view, sort: null }))}>
+        <a class="button" href={href(["t", view.table.name, "items"], { ...toQuery({ ...view, sort: null }), ...(pattern && { pattern: chosen, given: groupOf(pattern, given!) }) })}>
           Show the collection
         </a>
       </div>
@@ -649,10 +656,14 @@ function Nothing({ view, scanned, hasOthers, folded }: NothingProps) {
     return (
       <div class="empty">
         <h2>No item has this partition key</h2>
-        <p>
-          Keys are compared exactly, with upper and lower case, and a text with its whole padding: <code>ISSUE#7</code>{" "}
-          is not <code>ISSUE#00007</code>.
-        </p>
+        {pattern ? (
+          <p>Keys are compared exactly, with upper and lower case.</p>
+        ) : (
+          <p>
+            Keys are compared exactly, with upper and lower case, and a text with its whole padding: <code>ISSUE#7</code>{" "}
+            is not <code>ISSUE#00007</code>.
+          </p>
+        )}
         <a class="button" href={href(["t", view.table.name, "items"], view.index ? { index: view.index.name } : {})}>
           Show all items
         </a>

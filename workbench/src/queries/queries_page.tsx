@@ -155,8 +155,8 @@ function Shape({ query, all, onExplain }: ShapeProps) {
       <td class="number" data-label="calls">{count(query.calls)}</td>
       <td class="number" data-label="units a call">{brief(query.units / Math.max(query.calls, 1))}</td>
       <td class="number" data-label="read">{query.read ? count(query.read) : "–"}</td>
-      <td class={lost >= WASTEFUL ? "number waste" : "number"} data-label="dropped" title={lost ? `${count(dropped(query))} items are read, paid for and dropped` : undefined}>
-        {lost ? `${Math.floor(100 * lost)} %` : "–"}
+      <td class={lost >= WASTEFUL ? "number waste" : "number"} data-label="dropped" title={lost ? "Items that are read, paid for and dropped by the filter" : undefined}>
+        {lost ? `${count(dropped(query))} · ${Math.floor(100 * lost)} %` : "–"}
       </td>
       <td class="number" data-label="p99">{duration(query.p99)}</td>
       <td class="explaining">

@@ -132,7 +132,7 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent,
           <label key={each.name} class={enabled ? "" : "later"} title={enabled ? undefined : `The key has ${after} before it: give ${after} with =`}>
             <span class={hue(view.table.name, each.name)}>
               {each.name}
-              {each.descending && <small> descending</small>}
+              {each.descending !== view.descending && <small> descending</small>}
             </span>
             <span class="line">
               <select
@@ -185,6 +185,12 @@ export function conditionsOf(pattern: Pattern, given: string): string[] {
   return conditions;
 }
 
+/** What stands in the form of a pattern without the range: its whole item collection. */
+export function groupOf(pattern: Pattern, given: string): string {
+  const { texts } = typedOf(given);
+  return JSON.stringify({ texts: Object.fromEntries(pattern.group.map(({ name }) => [name, texts[name] ?? ""])) });
+}
+
 /** A condition on the attribute of a field, with its values as they are stored. */
 export type Condition = [attribute: string, operator: string, values: AttributeValue[]];
 
@@ -232,7 +238,7 @@ function Field(props: { parameter: Parameter; clock: string; label?: string; tex
   if (parameter.choices.length)
     return (
       <select aria-label={label} value={text} disabled={disabled} onChange={(event) => onText(event.currentTarget.value)}>
-        <option value="" />
+        <option value="">{after !== null ? `needs ${after} =` : "choose"}</option>
         {parameter.choices.map((each) => (
           <option key={each}>{each}</option>
         ))}

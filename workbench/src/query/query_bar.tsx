@@ -1,6 +1,6 @@
 /** The query bar: table or index, partition, range, filters, direction, Jump; opens Explain, Copy as, Saved queries. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import type { AttributeType, AttributeValue, Request, TableInfo } from "../api";
 import { focusList } from "../focus";
@@ -75,6 +75,11 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
     setExpanded(false);
     onShow(next, given);
   };
+  // Whoever opens a pattern gives its values next.
+  const begins = Boolean(query["pattern"]) && !view.partition;
+  useLayoutEffect(() => {
+    if (begins) setExpanded(true);
+  }, [begins, query["pattern"]]);
   const [code, setCode] = useState<string | null>(null);
   const [tried, setTried] = useState(false);
   const [added, setAdded] = useState<number | null>(null); // the place of the filter that was added last

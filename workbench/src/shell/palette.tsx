@@ -142,7 +142,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
           </li>
         ))}
       </ul>
-      {!shown.length && <p class="none">Nothing is called “{text}”.</p>}
+      {!shown.length && <p class="none">No table, index, entity, access pattern or command is called “{text}”. Items are found by a query of their table.</p>}
     </Dialog>
   );
 }
