@@ -51,6 +51,9 @@ def test_it_sorts_as_asked(url: str, capsys: pytest.CaptureFixture[str]) -> None
     dropped = [each["read"] - each["returned"] for each in found]
     assert dropped == sorted(dropped, reverse=True)
     assert found[0]["shape"].startswith(("Scan orders: filter", "SELECT * FROM orders"))
+    assert run(["top", url, "--once", "--sort", "dropped"]) == 0
+    _, _, _, first, *_ = capsys.readouterr().out.splitlines()
+    assert f" {dropped[0]:,} " in first  # as they are sorted by it
 
 
 def test_a_transaction_is_shown_by_its_parts() -> None:

@@ -130,20 +130,20 @@ def _sorted(found: dict[str, Any], order: str) -> dict[str, Any]:
 def _table(found: dict[str, Any], arguments: argparse.Namespace) -> str:
     queries = _sorted(found, arguments.sort)["queries"]
     whole = sum(each["units"] for each in queries) or 1.0
-    header = ["units", "", "calls", "read", "dropped", "p99", "query"]
+    header = ["units", "", "calls", "read", "dropped", "", "p99", "query"]
     rows = [
         [
             f"{each['units']:,.1f}",
             f"{each['units'] / whole:.0%}",
             f"{each['calls']:,}",
             f"{each['read']:,}",
-            _dropped(each),
+            *_dropped(each),
             duration(each["p99"]),
             "",
         ]
         for each in queries[: arguments.rows]
     ]
-    left = aligned(header, rows, right={0, 1, 2, 3, 4, 5})
+    left = aligned(header, rows, right=set(range(7)))
     columns = get_terminal_size((100, 24)).columns
     room = max(_NARROWEST, columns - max(map(len, left.splitlines())))
     for row, each in zip(rows, queries, strict=False):
@@ -157,15 +157,16 @@ def _table(found: dict[str, Any], arguments: argparse.Namespace) -> str:
     return "\n".join(
         [
             title,
-            aligned(header, rows, right={0, 1, 2, 3, 4, 5}),
+            aligned(header, rows, right=set(range(7))),
             *([f"and {more} more"] * (more > 0)),
         ]
     )
 
 
-def _dropped(query: dict[str, Any]) -> str:
+def _dropped(query: dict[str, Any]) -> tuple[str, str]:
+    """How many items that were read a filter has dropped, and their share."""
     dropped = query["read"] - query["returned"]
-    return f"{dropped / query['read']:.0%}" if dropped > 0 else ""
+    return (f"{dropped:,}", f"{100 * dropped // query['read']}%") if dropped > 0 else ("", "")
 
 
 def shape_of(query: dict[str, Any]) -> str:
@@ -191,8 +192,8 @@ DEFINITIONS: Final = {
     "top": Command(
         """\
 Show the most expensive queries of a server, by shape: requests that differ only in their values are one line. Units
-are what DynamoDB would charge; dropped is the share of the items read that filters have dropped; p99 is the time in the
-engine of 99 of 100. Ctrl-C ends it.
+are what DynamoDB would charge; dropped are the items that were read, and that filters have dropped; p99 is the time in
+the engine of 99 of 100. Ctrl-C ends it.
 
 On a busy server, cheap requests are sampled, so their figures are estimates.""",
         examples="""
