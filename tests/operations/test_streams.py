@@ -213,6 +213,23 @@ def test_a_stream_is_enabled_once(ask: Asker) -> None:
     assert error.message == "Table already has an enabled stream: TableName: tab"
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"StreamEnabled": False},
+        {"StreamEnabled": True},
+        {"StreamEnabled": False, "StreamViewType": "NEW_IMAGE"},
+    ],
+)
+def test_a_change_of_a_stream_is_looked_at_last(ask: Asker, wrong: dict[str, Any]) -> None:
+    """So DynamoDB Local and dynoxide, of indexes and of throughput."""
+    ask.table()
+    absent = [{"Delete": {"IndexName": "absent"}}]
+    for table, more in (("none", {}), ("tab", {"GlobalSecondaryIndexUpdates": absent})):
+        error = ask.refused("UpdateTable", TableName=table, StreamSpecification=wrong, **more)
+        assert error.code == "ResourceNotFoundException"
+
+
 def test_a_disabled_stream_can_be_read_for_a_day(ask: Asker) -> None:
     ask.table(**stream())
     old = arn(ask)

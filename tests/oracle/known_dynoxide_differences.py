@@ -623,13 +623,6 @@ OF_TABLES: Final[tuple[Known, ...]] = (
         r'^UpdateTable .*"StreamEnabled": false',
     ),
     Known(
-        "A stream that is disabled with a view type is told first, by DynamoDB Local, too.",
-        API + "API_UpdateTable.html",
-        rf"{_VALID}{_INVALID}Max\w+ for OnDemandThroughput cannot be specified when .*",
-        rf"{_VALID}{_INVALID}If stream is being disabled, then UpdateViewType must not be specified",
-        r'^UpdateTable .*"OnDemandThroughput"',
-    ),
-    Known(
         "dynoxide does not know Disassociate, which is in the service's model.",
         API + "API_UpdateTable.html",
         r"OK: .*",

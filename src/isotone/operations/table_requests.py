@@ -416,8 +416,9 @@ def _check_new_stream(stream: StreamSpecification | None) -> None:
     )
 
 
-def _check_changed_stream(stream: StreamSpecification | None) -> None:
-    if stream is None or stream.stream_enabled == (stream.stream_view_type is not None):
+def check_changed_stream(stream: StreamSpecification) -> None:
+    """An enabled stream needs a view type, and a disabled one may have none."""
+    if stream.stream_enabled == (stream.stream_view_type is not None):
         return
     raise ValidationException(
         f"{INVALID}If stream is being "
@@ -779,10 +780,6 @@ UPDATE_RULES: Final[Rules] = (
     ActionRule("a BillingMode that contradicts the throughput", _check_new_billing),
     ActionRule(
         "throughput out of bounds", lambda request: _check_bounds(request.provisioned_throughput)
-    ),
-    ActionRule(
-        "a stream without a view type, or a view type without a stream",
-        lambda request: _check_changed_stream(request.stream_specification),
     ),
     ActionRule(
         "each index update in turn: no action or several, an index that is named twice, bounds",

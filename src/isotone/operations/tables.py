@@ -63,6 +63,7 @@ from isotone.operations.table_requests import (
     StreamSpecification,
     UpdateGlobalSecondaryIndexAction,
     UpdateTable,
+    check_changed_stream,
     check_maximums,
     check_projected_count,
 )
@@ -221,7 +222,7 @@ def _update(engine: Engine, before: TableSchema, request: UpdateTable) -> dict[s
     after = _with_throughput(engine, after, request)
     after = warm_throughput.kept(before, _with_indexes(engine, after, request))
     if request.stream_specification is not None:
-        after = _with_stream(engine, after, request.stream_specification)
+        after = _with_changed_stream(engine, after, request.stream_specification)
     engine.catalog.save(after)
     old_trees, new_trees = before.index_trees, after.index_trees
     for tree in sorted(new_trees - old_trees):
@@ -361,14 +362,11 @@ def plain(value: Any) -> Any:
     return {name: member for name, member in members.items() if member is not None}
 
 
-# The steps of UpdateTable
+# The steps of UpdateTable, in the order in which the service tells their faults
 
 
 def _with_settings(engine: Engine, schema: TableSchema, request: UpdateTable) -> TableSchema:
     changed = _settings(request, _TABLE_SETTINGS)
-    if request.stream_specification is not None:
-        _check_stream(schema, request.stream_specification.stream_enabled)
-        replicas.check_stream(schema, request.stream_specification.stream_enabled)
     protection = request.deletion_protection_enabled
     settings = {**schema.settings, **changed}
     if request.table_class is not None:
@@ -378,14 +376,6 @@ def _with_settings(engine: Engine, schema: TableSchema, request: UpdateTable) ->
         settings=settings,
         deletion_protection=schema.deletion_protection if protection is None else protection,
     )
-
-
-def _check_stream(schema: TableSchema, enable: bool) -> None:
-    enabled = schema.stream is not None and bool(schema.stream.shards)
-    if enable and enabled:
-        raise ValidationException(f"Table already has an enabled stream: TableName: {schema.name}")
-    if not enable and not enabled:
-        raise ValidationException("Table has no stream to disable: TableName: " + schema.name)
 
 
 def _with_throughput(engine: Engine, schema: TableSchema, request: UpdateTable) -> TableSchema:
@@ -455,6 +445,19 @@ def _with_indexes(engine: Engine, schema: TableSchema, request: UpdateTable) -> 
     return msgspec.structs.replace(
         schema, attributes={name: kind for name, kind in types.items() if name in used}
     )
+
+
+def _with_changed_stream(
+    engine: Engine, schema: TableSchema, wanted: StreamSpecification
+) -> TableSchema:
+    check_changed_stream(wanted)
+    enabled = schema.stream is not None and bool(schema.stream.shards)
+    if wanted.stream_enabled and enabled:
+        raise ValidationException(f"Table already has an enabled stream: TableName: {schema.name}")
+    if not wanted.stream_enabled and not enabled:
+        raise ValidationException(f"Table has no stream to disable: TableName: {schema.name}")
+    replicas.check_stream(schema, wanted.stream_enabled)
+    return _with_stream(engine, schema, wanted)
 
 
 def _types(schema: TableSchema, request: UpdateTable) -> dict[str, str]:
