@@ -244,6 +244,24 @@ def test_the_pattern_that_advice_leads_to_finds_no_more_than_the_query(window, s
     until_first(bench, "10002")
 
 
+def test_the_pattern_that_advice_leads_to_keeps_a_test_that_no_key_answers(window):
+    bench = window()
+    page = bench.page
+    bench.add_filter("status", "NEW")
+    bench.add_filter("carrier", "D")
+    page.get_by_label("Operator", exact=True).last.select_option("contains")
+    bench.press("Explain")
+    advice = page.locator(".save-by")
+    advice.get_by_role("link", name="Order.by_status").wait_for()
+    assert "answers 1 of 2 conditions" in advice.inner_text()
+    advice.get_by_role("link", name="Order.by_status").click()
+    page.get_by_role("form", name="Order.by_status").wait_for()
+    assert page.get_by_label("Attribute", exact=True).input_value() == "carrier"
+    assert page.get_by_label("Operator", exact=True).input_value() == "contains"
+    assert page.get_by_label("Value", exact=True).input_value() == "D"
+    until_first(bench, "10001")
+
+
 def test_what_stands_in_the_hidden_form_of_keys_does_not_stop_a_pattern(window):
     bench = window()
     bench.page.get_by_label("Sort key SK", exact=True).fill("ORDER")  # needs a partition

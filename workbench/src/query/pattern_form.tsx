@@ -188,8 +188,8 @@ export function conditionsOf(pattern: Pattern, given: string): string[] {
 /** A condition on the attribute of a field, with its values as they are stored. */
 export type Condition = [attribute: string, operator: string, values: AttributeValue[]];
 
-/** The address of a form that was sent: of the request of a pattern, and the conditions in that. */
-export function sentQuery(table: TableInfo, entity: Entity, pattern: Pattern, request: Request, conditions: Condition[]): Record<string, string> {
+/** The address of a form that was sent: of the request of a pattern, and the conditions in its key and in its filter. */
+export function sentQuery(table: TableInfo, entity: Entity, pattern: Pattern, request: Request, conditions: Condition[], filtered: Condition[]): Record<string, string> {
   const typed: Typed = { texts: {}, operators: {}, seconds: {} };
   const left = [...conditions];
   for (const { name } of [...pattern.group, ...pattern.order]) {
@@ -204,7 +204,7 @@ export function sentQuery(table: TableInfo, entity: Entity, pattern: Pattern, re
     if (second !== undefined) typed.seconds[name] = second;
     break;
   }
-  const filters = left.map(([attribute, operator, values]) => ({ attribute, operator: operator as FilterOperator, values }));
+  const filters = [...left, ...filtered].map(([attribute, operator, values]) => ({ attribute, operator: operator as FilterOperator, values }));
   return { ...toQuery({ ...viewOf(fromQuery(table, {}), pattern, request), filters }), given: JSON.stringify(typed) };
 }
 
