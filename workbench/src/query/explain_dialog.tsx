@@ -178,8 +178,8 @@ export function Explained({ given, onFault, onGo }: Props) {
               {found.alternatives.map((each) => (
                 <tr key={each.name}>
                   <th scope="row"><Alternative table={found.table} name={each.name} others={found.alternatives} onGo={onGo} /></th>
-                  <td>{each.why_not}</td>
-                  <td class="number">{each.cost ? `${about(each.cost)}${units(each.cost.units)} ${each.cost.units === 1 ? "unit" : "units"}` : ""}</td>
+                  <td colSpan={each.cost ? 1 : 2}>{each.why_not}</td>
+                  {each.cost && <td class="number">{about(each.cost)}{units(each.cost.units)} {each.cost.units === 1 ? "unit" : "units"}</td>}
                 </tr>
               ))}
             </tbody>
