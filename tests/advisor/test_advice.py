@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
+from typing import Any
 
 import pytest
 
@@ -336,3 +337,38 @@ def test_a_range_of_a_stored_key_that_no_other_pattern_has_is_named(shop: isoton
     assert advised(shop, "0003", "=", "32") == (
         "Order.primary (table mixed) answers 1 of 2 conditions by its key, without the range of GSI1SK"
     )
+
+
+@pytest.mark.parametrize(
+    ("test", "values", "filters"),
+    [
+        ("amount <> :v", {":v": {"N": "3"}}, (("amount", "<>", ({"N": "3"},)),)),
+        ("contains(tenant, :v)", {":v": {"S": "t"}}, (("tenant", "contains", ({"S": "t"},)),)),
+        ("attribute_exists(amount)", {}, (("amount", "exists", ()),)),
+        (
+            "begins_with(#d, :v)",
+            {":v": {"S": "2026-"}},
+            (("day", "begins_with", ({"S": "2026-"},)),),
+        ),
+        ("(amount = :v OR amount = :w)", {":v": {"N": "1"}, ":w": {"N": "2"}}, ()),
+    ],
+)
+def test_a_test_that_no_key_answers_counts_and_stays_in_the_filter(
+    store: isotone.Store, test: str, values: dict[str, Any], filters: tuple[Any, ...]
+) -> None:
+    request = {
+        "TableName": "usages",
+        "FilterExpression": f"metric = :m AND {test}",
+        "ExpressionAttributeValues": {":m": {"S": "calls"}, **values},
+        **({"ExpressionAttributeNames": {"#d": "day"}} if "#d" in test else {}),
+    }
+    explained = isotone.explain(store, ("Scan", request), tables=[usages], run=True)
+    other = next(each for each in explained.alternatives if each.request)
+    assert other.name == "Usage.by_metric (index GSI1)"
+    assert other.why_not.startswith("answers 1 of 2 conditions by its key")
+    assert other.filters == filters
+    assert other.request is not None
+    found = isotone.explain(store, ("Query", other.request), run=True)
+    assert explained.measured is not None
+    assert found.measured is not None
+    assert found.measured.items_returned == explained.measured.items_returned > 0

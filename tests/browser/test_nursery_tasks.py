@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import date, timedelta
 from decimal import Decimal
@@ -24,6 +25,17 @@ nursery = Table(
     "nursery", indexes={"GSI1": Global("GSI1PK", "GSI1SK"), "GSI2": Global("GSI2PK", "GSI2SK")}
 )
 MARCH = date(2026, 3, 1)
+LINES = """(element) => {
+    const range = new Range()
+    range.selectNodeContents(element)
+    return range.getClientRects().length
+}"""
+WIDTH_BEFORE = """(element, text) => {
+    const range = new Range(), node = element.firstChild, place = node.data.indexOf(text)
+    range.setStart(node, place)
+    range.setEnd(node, place + text.length + 1)
+    return range.getBoundingClientRect().right - element.getBoundingClientRect().left
+}"""
 ORDERS = 130
 FIRST: Final[dict[str, Any]] = {"customer": "a", "ordered_on": MARCH, "number": 10_000}
 
@@ -242,6 +254,62 @@ def test_the_pattern_that_advice_leads_to_finds_no_more_than_the_query(window, s
     assert page.get_by_label("Attribute", exact=True).input_value() == "status"
     assert page.get_by_label("Value", exact=True).input_value() == "NEW"
     until_first(bench, "10002")
+
+
+def test_the_pattern_that_advice_leads_to_keeps_a_test_that_no_key_answers(window):
+    bench = window()
+    page = bench.page
+    bench.add_filter("status", "NEW")
+    bench.add_filter("carrier", "D")
+    page.get_by_label("Operator", exact=True).last.select_option("contains")
+    bench.press("Explain")
+    advice = page.locator(".save-by")
+    advice.get_by_role("link", name="Order.by_status").wait_for()
+    assert "answers 1 of 2 conditions" in advice.inner_text()
+    advice.get_by_role("link", name="Order.by_status").click()
+    page.get_by_role("form", name="Order.by_status").wait_for()
+    assert page.get_by_label("Attribute", exact=True).input_value() == "carrier"
+    assert page.get_by_label("Operator", exact=True).input_value() == "contains"
+    assert page.get_by_label("Value", exact=True).input_value() == "D"
+    until_first(bench, "10001")
+
+
+def test_on_a_phone_an_explanation_does_not_spread_its_lines(window):
+    bench = window(width=390, has_touch=True, is_mobile=True)
+    page = bench.page
+    bench.press("Query")
+    bench.add_filter("status", "NEW")
+    bench.add_filter("carrier", "D")
+    page.get_by_label("Operator", exact=True).last.select_option("contains")
+    bench.press("Explain")
+    advice = page.locator(".save-by")
+    advice.get_by_role("link", name="Order.by_status").wait_for()
+    assert advice.bounding_box()["height"] < 66
+    needs = page.get_by_role("dialog").get_by_role("cell", name="needs number = …")
+    assert needs.evaluate(LINES) == 1
+
+
+@pytest.mark.parametrize("more", [{}, {"width": 390, "has_touch": True, "is_mobile": True}])
+def test_an_explanation_shows_what_the_filter_tested_and_how_much_was_dropped(window, more):
+    bench = window(**more)
+    page = bench.page
+    if more:
+        bench.press("Query")
+    find_by_status(bench, "NEW")
+    if more:
+        bench.press("Query")
+    bench.add_filter("carrier", "DHL")
+    bench.press("+ Filter")
+    page.get_by_label("Attribute", exact=True).last.fill("total")
+    page.get_by_label("Operator", exact=True).last.select_option("<")
+    page.get_by_label("Value", exact=True).last.fill("50")
+    bench.press("Explain")
+    page.get_by_text("more, read too").wait_for()
+    hidden = page.locator(".drawn.gap", has_text="more, read too")
+    assert not re.search(r"\bread\b", hidden.get_attribute("class") or "")
+    values = page.locator(".drawn.dropped", has_text="DHL").locator(".drawn-values").first
+    total = values.evaluate(WIDTH_BEFORE, "total: ")
+    assert total < values.bounding_box()["width"]
 
 
 def test_what_stands_in_the_hidden_form_of_keys_does_not_stop_a_pattern(window):

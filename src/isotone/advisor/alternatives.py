@@ -7,13 +7,15 @@ from dataclasses import replace
 from typing import Any, Final
 
 from isotone.advisor.explanation import Alternative, Cost
-from isotone.advisor.pattern_names import ModelPatterns, without_default
+from isotone.advisor.pattern_names import ModelPatterns, SentTest, without_default
 from isotone.advisor.read_costs import Budget, described_cost, estimate_read
 from isotone.advisor.read_plan import ReadPlan, plan_of_read
 from isotone.advisor.table_sample import TableSample, has_key, projected
 from isotone.expressions import CompiledCondition
-from isotone.expressions.key_planning import distinct, joined, plan_key
+from isotone.expressions.key_planning import distinct, joined, key_term, name_of, plan_key
+from isotone.expressions.nodes import Call, Comparison, ConditionNode, Literal
 from isotone.model import (
+    Condition,
     EntitySchema,
     Query,
     Read,
@@ -84,16 +86,43 @@ def _of_patterns(plan: ReadPlan, contents: TableSample, patterns: ModelPatterns)
     for query, answered in _answering(plan, contents, patterns):
         name = f"{query.name} ({_place(query.index, plan.table)})"
         way = plan_of_read(query, contents.shape)
-        yield Alternative(name, answered, None, way.request[1], _comparisons(query)), way
+        asked, filters = _attribute_tests(query.asked), _attribute_tests(query.filters)
+        yield Alternative(name, answered, None, way.request[1], asked, filters), way
 
 
-def _comparisons(query: Query[Any]) -> tuple[tuple[str, str, tuple[AttributeValue, ...]], ...]:
-    """The comparisons of a query with values, of its key and of its filter, by the attributes of the fields."""
-    return tuple(
-        (each.field.attribute, each.operator, tuple(map(each.field.wire.encode, each.values)))
-        for each in (*query.asked, *query.filters)
-        if isinstance(each, ValueComparison) and not each.path
-    )
+AttributeTest = tuple[str, str, tuple[AttributeValue, ...]]
+_TESTS: Final = {
+    "contains": "contains",
+    "attribute_exists": "exists",
+    "attribute_not_exists": "missing",
+}
+
+
+def _attribute_tests(conditions: Sequence[Condition]) -> tuple[AttributeTest, ...]:
+    """The conditions that test one attribute of a field, each with an operator and values."""
+    found = []
+    for each in conditions:
+        if isinstance(each, ValueComparison) and not each.path:
+            values = tuple(map(each.field.wire.encode, each.values))
+            found.append((each.field.attribute, each.operator, values))
+        elif isinstance(each, SentTest) and (test := _sent_test(each.sent)):
+            found.append(test)
+    return tuple(found)
+
+
+def _sent_test(node: ConditionNode) -> AttributeTest | None:
+    """The attribute, the operator and the values of a test; None if it is not of one attribute alone."""
+    if term := key_term(node):
+        return term.attribute, term.operator.replace("BETWEEN", "between"), term.values({})
+    if isinstance(node, Comparison):
+        operator, (operand, *others) = node.operator, (node.left, node.right)
+    elif isinstance(node, Call) and node.function in _TESTS:
+        operator, (operand, *others) = _TESTS[node.function], node.operands
+    else:
+        return None
+    name = name_of(operand)
+    values = tuple(each.value for each in others if isinstance(each, Literal))
+    return (name, operator, values) if name and len(values) == len(others) else None
 
 
 def _answering(

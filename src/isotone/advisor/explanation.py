@@ -133,7 +133,9 @@ class Alternative:
     request: Request | None = None
     """Of an access pattern that answers a raw request: what it sends instead."""
     conditions: tuple[tuple[str, str, tuple[AttributeValue, ...]], ...] = ()
-    """The conditions of that request on attributes of fields, in its key and in its filter, with an operator and values."""
+    """The conditions on attributes of fields that are in the key of that request, with an operator and values."""
+    filters: tuple[tuple[str, str, tuple[AttributeValue, ...]], ...] = ()
+    """Those that are in its filter, as far as they are a comparison or a test of one attribute."""
 
 
 @dataclass(frozen=True)

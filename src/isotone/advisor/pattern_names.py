@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from isotone.advisor.read_plan import ReadPlan
 from isotone.errors import IsotoneError, MalformedKey
-from isotone.expressions.key_planning import KeyTerm, distinct, key_term, name_of
-from isotone.expressions.nodes import Call, ConditionNode, Or
-from isotone.model import Condition, EntitySchema, Pattern, Query, Table, queries_for
+from isotone.expressions import Writer
+from isotone.expressions.key_planning import distinct, key_term, mentions, name_of
+from isotone.expressions.nodes import Call, ConditionNode, Or, filled
+from isotone.model import Attr, Condition, EntitySchema, Pattern, Query, Table, queries_for
 from isotone.values.types import AttributeValue
 
 _SHOWN: Final = 3  # patterns with the same key
@@ -86,14 +88,14 @@ class ModelPatterns:
                 continue
             if not _has_defaults(schema, plan):
                 continue
-            conditions = _conditions(schema, terms, plan)
+            conditions, tests = _conditions(schema, plan)
             fields = {field.attribute for field in schema.fields.values()}
             if conditions:  # what the key answers now, another one has to answer, too
                 conditions += _conditions_of_key(schema, plan)
             if not conditions or not plan.filter.attributes <= {*fields, table.tag}:
                 continue
             try:
-                ways, _ = queries_for(schema.entity, conditions)
+                ways, _ = queries_for(schema.entity, conditions, tests)
             except IsotoneError:
                 continue  # a value that no field can have
             for query, answers in ways:
@@ -126,20 +128,43 @@ def _has_defaults(schema: EntitySchema, plan: ReadPlan) -> bool:
     )
 
 
-def _conditions(schema: EntitySchema, terms: Sequence[KeyTerm], plan: ReadPlan) -> list[Condition]:
-    """The conditions on attributes as conditions on the fields of an entity."""
+@dataclass(frozen=True, eq=False, repr=False)
+class SentTest(Condition):
+    """A condition of a request that no key answers, as it was sent: `status <> "NEW"`, or a value of another type."""
+
+    sent: ConditionNode
+    tested: tuple[Attr[Any], ...]
+
+    def node(self, absence: object = None) -> ConditionNode:
+        return self.sent
+
+    def fields(self) -> Sequence[Attr[Any]]:
+        return self.tested
+
+    def __repr__(self) -> str:
+        return Writer().text(self.sent)
+
+
+def _conditions(schema: EntitySchema, plan: ReadPlan) -> tuple[list[Condition], list[Condition]]:
+    """The conditions on the fields of an entity that a key may answer, and those that none can."""
     fields = {field.attribute: field for field in schema.fields.values()}
-    found = []
-    for term in terms:
-        field = fields.get(term.attribute)
-        if field is None:
+    found: list[Condition] = []
+    tests: list[Condition] = []
+    for node in distinct([plan.where] if plan.where else ()):
+        tested = [field for name, field in fields.items() if mentions([node], [name])]
+        if not tested:
             continue
-        try:
-            values = [field.wire.decode(value) for value in term.values(plan.values)]
-            found.append(_COMPARE[term.operator](field, *values))
-        except (IsotoneError, ValueError, TypeError, KeyError):
-            continue  # of another type: no key answers it
-    return found
+        term = key_term(without_default(node))
+        if term is not None and term.attribute in fields:
+            field = fields[term.attribute]
+            try:
+                values = [field.wire.decode(value) for value in term.values(plan.values)]
+                found.append(_COMPARE[term.operator](field, *values))
+                continue
+            except (IsotoneError, ValueError, TypeError, KeyError):
+                pass  # of another type: no key answers it
+        tests.append(SentTest(filled(node, plan.values), tuple(tested)))
+    return found, tests
 
 
 def _conditions_of_key(schema: EntitySchema, plan: ReadPlan) -> list[Condition]:

@@ -252,6 +252,18 @@ def _resolved(node: Any, names: Mapping[str, str]) -> Any:
 Values: TypeAlias = dict[str, AttributeValue]
 
 
+def filled(node: Any, values: Mapping[str, AttributeValue]) -> Any:
+    """The tree with each `ValueRef` replaced by its value: the reverse of `lift`. O(nodes)."""
+    if isinstance(node, ValueRef):
+        return Literal(values[node.name])
+    if isinstance(node, tuple):
+        return tuple(map(filled, node, repeat(values)))
+    if not isinstance(node, msgspec.Struct):
+        return node
+    members = map(filled, map(getattr, repeat(node), node.__struct_fields__), repeat(values))
+    return type(node)(*members)
+
+
 def lift(tree: Tree, values: Values) -> Tree:
     """The tree with each `Literal` replaced by a `ValueRef`, whose value is added to `values`. O(nodes).
 

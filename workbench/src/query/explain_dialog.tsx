@@ -47,13 +47,14 @@ interface Explanation {
   spent: number;
 }
 
-/** Another way to answer; of an access pattern, with what it sends, and the conditions in that. */
+/** Another way to answer; of an access pattern, with what it sends, and the conditions in its key and in its filter. */
 interface Other {
   name: string;
   why_not: string;
   cost: Cost | null;
   request: Request | null;
   conditions: Condition[];
+  filters: Condition[];
 }
 
 type Given = { action: string; request: Request } | { statement: string };
@@ -177,8 +178,8 @@ export function Explained({ given, onFault, onGo }: Props) {
               {found.alternatives.map((each) => (
                 <tr key={each.name}>
                   <th scope="row"><Alternative table={found.table} name={each.name} others={found.alternatives} onGo={onGo} /></th>
-                  <td>{each.why_not}</td>
-                  <td class="number">{each.cost ? `${about(each.cost)}${units(each.cost.units)} ${each.cost.units === 1 ? "unit" : "units"}` : ""}</td>
+                  <td colSpan={each.cost ? 1 : 2}>{each.why_not}</td>
+                  {each.cost && <td class="number">{about(each.cost)}{units(each.cost.units)} {each.cost.units === 1 ? "unit" : "units"}</td>}
                 </tr>
               ))}
             </tbody>
@@ -208,7 +209,7 @@ function Alternative({ table, name, others, onGo }: { table: string; name: strin
   const described = useStore(tables)?.find((each) => each.name === table);
   const other = others.find((each) => each.name === name);
   if (!known || !way || !described || !isDescribed(described) || !other?.request) return <>{name}</>;
-  const sent = sentQuery(described, known, way, other.request, other.conditions);
+  const sent = sentQuery(described, known, way, other.request, other.conditions, other.filters);
   return (
     <>
       <a class="more-link" href={href(["t", table, "items"], { pattern, index: way.index ?? undefined, ...sent })} onClick={onGo}>

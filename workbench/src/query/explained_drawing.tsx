@@ -56,7 +56,7 @@ export function ExplainedDrawing({ views }: { views: DrawnView[] }) {
             </figcaption>
             <div class="drawing-rows" role="list">
               {collection.rows.map((row, at) =>
-                row.row === "gap" ? <Left key={at} gap={row} /> : <Item key={at} view={view} item={row} begins={begins(collection.rows, at, view)} />,
+                row.row === "gap" ? <Left key={at} gap={row} isFiltered={collection.rows.some(isDropped)} /> : <Item key={at} view={view} item={row} begins={begins(collection.rows, at, view)} />,
               )}
             </div>
           </figure>
@@ -89,11 +89,16 @@ function Item({ view, item, begins }: { view: DrawnView; item: DrawnItem; begins
   );
 }
 
-function Left({ gap }: { gap: Gap }) {
+function isDropped(row: DrawnItem | Gap): boolean {
+  return row.row === "item" && row.state === "dropped";
+}
+
+/** Hidden items. Where a filter drops some, nobody knows which: they have the colour of neither. */
+function Left({ gap, isFiltered }: { gap: Gap; isFiltered: boolean }) {
   const read = gap.items === null || !gap.items ? "" : gap.read === 0 ? ", not read" : gap.read === gap.items ? ", read too" : `, ${count(gap.read)} of them read`;
   const text = gap.items === null ? (gap.read ? "more items, read too" : gap.least ? "more items" : "perhaps more items") : gap.items === 0 ? "the range: no item is in it" : `${count(gap.items)} more${read}`;
   return (
-    <div role="listitem" class={gap.items === 0 || (gap.items === null && gap.read) || (gap.items && gap.read === gap.items) ? "drawn gap read" : "drawn gap"}>
+    <div role="listitem" class={!isFiltered && (gap.items === 0 || (gap.items === null && gap.read) || (gap.items && gap.read === gap.items)) ? "drawn gap read" : "drawn gap"}>
       <span class="drawn-mark" />
       <span class="drawn-key">⋯ {text}</span>
     </div>

@@ -61,7 +61,7 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent,
   }, [entity.name, pattern.name]);
   const set = (name: string, text: string) => setTyped({ ...typed, texts: { ...texts, [name]: text } });
 
-  const ask = async (): Promise<{ view: View; code: string | null } | null> => {
+  const ask = async ({ texts, operators, seconds } = typed): Promise<{ view: View; code: string | null } | null> => {
     setError(null);
     const unset = pattern.group.filter((each) => !texts[each.name]).map((each) => each.name);
     const open = pattern.order.find((each) => texts[each.name] && operators[each.name] === "between" && !seconds[each.name]);
@@ -91,16 +91,21 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent,
       return null;
     }
   };
-  const run = async () => {
-    const found = await ask();
-    if (found) onShow(found.view, found.code, JSON.stringify(typed));
+  const run = async (wanted = typed) => {
+    const found = await ask(wanted);
+    if (found) onShow(found.view, found.code, JSON.stringify(wanted));
   };
   asked.current = async () => (Object.values(texts).some(Boolean) ? ask() : { view: { ...sent.view, filters }, code: filters.length ? null : sent.code });
 
   const words = pattern.order.map((each) => timesInWords(each, operators[each.name] ?? "==", [texts[each.name] ?? "", seconds[each.name] ?? ""])).find(Boolean);
   // A moment that is typed as a day finds next to nothing: the whole day is a range.
   const alone = pattern.order.find((each) => each.zone && (operators[each.name] ?? "==") === "==" && isDay(texts[each.name] ?? ""));
-  const spanDay = ({ name }: Parameter) => setTyped({ ...typed, operators: { ...operators, [name]: "between" }, seconds: { ...seconds, [name]: texts[name]! } });
+  const spanDay = ({ name }: Parameter) => {
+    const whole = { ...typed, operators: { ...operators, [name]: "between" }, seconds: { ...seconds, [name]: texts[name]! } };
+    setTyped(whole);
+    // What is shown is the answer of the moment: left there, it would seem to be that of the day.
+    if (pattern.group.every((each) => texts[each.name])) void run(whole);
+  };
   let open: string | null = null; // the component whose range ends the key
   return (
     <form
@@ -194,8 +199,8 @@ export function groupOf(pattern: Pattern, given: string): string {
 /** A condition on the attribute of a field, with its values as they are stored. */
 export type Condition = [attribute: string, operator: string, values: AttributeValue[]];
 
-/** The address of a form that was sent: of the request of a pattern, and the conditions in that. */
-export function sentQuery(table: TableInfo, entity: Entity, pattern: Pattern, request: Request, conditions: Condition[]): Record<string, string> {
+/** The address of a form that was sent: of the request of a pattern, and the conditions in its key and in its filter. */
+export function sentQuery(table: TableInfo, entity: Entity, pattern: Pattern, request: Request, conditions: Condition[], filtered: Condition[]): Record<string, string> {
   const typed: Typed = { texts: {}, operators: {}, seconds: {} };
   const left = [...conditions];
   for (const { name } of [...pattern.group, ...pattern.order]) {
@@ -210,7 +215,7 @@ export function sentQuery(table: TableInfo, entity: Entity, pattern: Pattern, re
     if (second !== undefined) typed.seconds[name] = second;
     break;
   }
-  const filters = left.map(([attribute, operator, values]) => ({ attribute, operator: operator as FilterOperator, values }));
+  const filters = [...left, ...filtered].map(([attribute, operator, values]) => ({ attribute, operator: operator as FilterOperator, values }));
   return { ...toQuery({ ...viewOf(fromQuery(table, {}), pattern, request), filters }), given: JSON.stringify(typed) };
 }
 

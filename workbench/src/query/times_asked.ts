@@ -24,6 +24,7 @@ export function timesInWords(parameter: Pick<Parameter, "name" | "zone">, operat
   const sentence = SENTENCES[operator];
   const given = texts.slice(0, operator === "between" ? 2 : 1);
   if (!sentence || !parameter.zone || !given.every(isTime) || !given.some(isDay)) return null;
+  if (operator === "between" && given.every(isDay) && given[0] === given[1]) return `${parameter.name} on all of ${shownDay(given[0]!)}, ${parameter.zone}`;
   const times = given.map((text, place) => (isDay(text) ? `the ${isEndOfDay(operator, place) ? "end" : "beginning"} of ${shownDay(text)}` : text));
   return `${parameter.name} ${sentence(times)}, ${parameter.zone}`;
 }

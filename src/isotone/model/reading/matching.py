@@ -104,17 +104,17 @@ def find(entity: type[E], given: Sequence[Condition]) -> Query[E]:
 
 
 def queries_for(
-    entity: type[E], given: Sequence[Condition]
+    entity: type[E], given: Sequence[Condition], tests: Sequence[Condition] = ()
 ) -> tuple[list[tuple[Query[E], str]], list[str]]:
     """A query by each usable key, best first, each with the conditions that its key answers.
 
-    The second list says why each other key cannot be used.
+    `tests` are further conditions, which no key can answer. The second list says why each other key cannot be used.
     """
     schema = entity.__schema__
     conditions = _conditions(schema, given)
     if conditions is None:
         return [], []
-    candidates, reasons = _candidates(schema, conditions)
+    candidates, reasons = _candidates(schema, conditions, tests)
     return [(each.query, each.answers) for each in candidates], reasons
 
 
@@ -129,7 +129,7 @@ def _conditions(schema: EntitySchema, given: Sequence[Condition]) -> list[Condit
 
 
 def _candidates(
-    schema: EntitySchema, conditions: Sequence[Condition]
+    schema: EntitySchema, conditions: Sequence[Condition], tests: Sequence[Condition] = ()
 ) -> tuple[list[_Candidate], list[str]]:
     """The queries by all usable keys, best first, and why each other key cannot be used."""
     candidates, reasons = [], []
@@ -138,7 +138,7 @@ def _candidates(
     planner = KeyPlanner(trees)
     for key in (schema.primary, *schema.indexes):
         try:
-            candidates.append(_candidate(schema, key, planner, by_tree))
+            candidates.append(_candidate(schema, key, planner, by_tree, tests))
         except _Unusable as error:
             reasons.append(f"{schema.patterns[key.name]}: {error}")
     best = max(
@@ -195,6 +195,7 @@ def _candidate(
     key: BoundKey,
     planner: KeyPlanner,
     by_tree: Mapping[int, Any],
+    tests: Sequence[Condition],
 ) -> _Candidate:
     """The query by a key. `by_tree` finds each condition by the tree that the planner has for it.
 
@@ -210,7 +211,7 @@ def _candidate(
     except UsageError:  # a range in a form that does not sort, or in another order
         asked = [each for each in asked if each.operator == "="]
     rest = [each for each in conditions if not any(each is one for one in asked)]
-    filters = _filters(schema, key, rest)
+    filters = [*_filters(schema, key, rest), *tests]
     try:
         query = schema.patterns[key.name].where(*asked).filter(*filters)
     except UsageError as error:
@@ -218,7 +219,8 @@ def _candidate(
     equal = {each.field.name for each in asked if each.operator == "="}
     is_whole = key.index is None and key.component_names <= equal
     rank = plan.rank(len(filters), is_whole=is_whole)
-    answered = f"{len(conditions) - len(filters)} of {pluralized(len(conditions), 'condition')}"
+    count = len(conditions) + len(tests)
+    answered = f"{count - len(filters)} of {pluralized(count, 'condition')}"
     return _Candidate(query, rank, f"answers {answered} by its key")
 
 
