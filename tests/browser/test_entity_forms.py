@@ -123,6 +123,8 @@ def only(store: Store) -> Order:
 
 # Every type
 
+KEYS = "[...document.querySelectorAll('.draft-key')]"
+
 
 def fill_everything(bench: Workbench) -> None:
     page = bench.page
@@ -201,6 +203,9 @@ def test_an_entity_of_every_type_is_made_changed_and_brought_back(bench, store):
     bench.page.keyboard.press("Enter")  # the first kind has the focus
     bench.page.get_by_role("form", name="New Order").wait_for()
     fill_everything(bench)
+    bench.until(f"{KEYS}.some((key) => key.innerText.startsWith('PLACED#2026'))")
+    lines = bench.page.evaluate(f"{KEYS}.map((key) => Math.round(key.offsetHeight / 18))")
+    assert set(lines) == {1}  # no field has moved below the pointer
     bench.page.get_by_label("Keys").get_by_text("2026-09-02T08:00:00.000000Z").wait_for()
     bench.page.get_by_label("Set by the library").get_by_text("bob: 12.5").wait_for()
     bench.press("Create")
