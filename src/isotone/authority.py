@@ -51,7 +51,10 @@ def is_address(host: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or an address always means this machine. An address with a zone does not: `ipaddress` takes any text for one."""
+    """Whether a name or an address always means this machine.
+
+    An address with a zone does not: `ipaddress` takes any text for one.
+    """
     try:
         return ipaddress.ip_address(host).is_loopback and "%" not in host
     except ValueError:

@@ -182,7 +182,7 @@ def test_an_access_pattern_is_filtered_and_turned_and_stays_one(window):
     bench.wait_for_items()
     assert page.get_by_label("status", exact=True).input_value() == "NEW"
     assert page.get_by_label("Value", exact=True).input_value() == "DHL"
-    bench.press("↓ Ascending")
+    bench.press("↓ ordered_on ascending")
     until_first(bench, "10127")  # the last of them
     page.keyboard.press("d")
     until_first(bench, "10001")
@@ -229,7 +229,7 @@ def test_advice_leads_to_what_a_pattern_finds_with_the_number_that_was_asked_for
     page = bench.page
     bench.add_filter("number", "10007")
     bench.press("Explain")
-    advice = page.locator(".save-by")
+    advice = page.locator(".cheaper")
     advice.get_by_text("Order.by_number").wait_for()
     assert ", which answers" in advice.inner_text()
     advice.get_by_role("link", name="Order.by_number").click()
@@ -245,7 +245,7 @@ def test_the_pattern_that_advice_leads_to_finds_no_more_than_the_query(window, s
     find_by_status(bench, "NEW")
     bench.add_filter("customer", "a")
     bench.press("Explain")
-    advice = page.locator(".save-by")
+    advice = page.locator(".cheaper")
     advice.get_by_role("link", name="Order.primary").wait_for()
     assert "answers 1 of 2 conditions" in advice.inner_text()
     advice.get_by_role("link", name="Order.primary").click()
@@ -263,7 +263,7 @@ def test_the_pattern_that_advice_leads_to_keeps_a_test_that_no_key_answers(windo
     bench.add_filter("carrier", "D")
     page.get_by_label("Operator", exact=True).last.select_option("contains")
     bench.press("Explain")
-    advice = page.locator(".save-by")
+    advice = page.locator(".cheaper")
     advice.get_by_role("link", name="Order.by_status").wait_for()
     assert "answers 1 of 2 conditions" in advice.inner_text()
     advice.get_by_role("link", name="Order.by_status").click()
@@ -282,7 +282,7 @@ def test_on_a_phone_an_explanation_does_not_spread_its_lines(window):
     bench.add_filter("carrier", "D")
     page.get_by_label("Operator", exact=True).last.select_option("contains")
     bench.press("Explain")
-    advice = page.locator(".save-by")
+    advice = page.locator(".cheaper")
     advice.get_by_role("link", name="Order.by_status").wait_for()
     assert advice.bounding_box()["height"] < 66
     needs = page.get_by_role("dialog").get_by_role("cell", name="needs number = …")

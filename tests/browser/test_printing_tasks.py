@@ -96,9 +96,25 @@ def test_the_items_of_a_list_show_the_same_fields_on_a_phone(window: Any, store:
     bench = window(**PHONE)
     run(bench, OF_CUSTOMER, customer="Fox Theatre")
     bench.wait_for_items(JOBS + 1)
+    assert first_fields(bench) == {("due", "status", "title")}
+
+
+def first_fields(bench: Workbench) -> set[tuple[str, ...]]:
     rows = bench.page.locator(".row.item .first-values").all()
-    names = {tuple(row.locator("span > small").all_inner_texts()) for row in rows}
-    assert names == {("due", "status", "title")}
+    return {tuple(row.locator("span > small").all_inner_texts()) for row in rows}
+
+
+def test_a_longer_status_hides_no_field_on_a_phone(window: Any, store: Store) -> None:
+    zoo = Job(number=60, customer="Zoo", due=FIRST, title="Poster", total=Decimal(9))
+    store.put(zoo)
+    bench = window(**PHONE)
+    run(bench, OF_CUSTOMER, customer="Zoo")
+    bench.page.locator(".first-values").get_by_text("QUOTED").wait_for()
+    before = first_fields(bench)
+    store.update(zoo, Job.status.set("COLLECTED"))
+    bench.page.keyboard.press("r")
+    bench.page.locator(".first-values").get_by_text("COLLECTED").wait_for()
+    assert first_fields(bench) == before
 
 
 def test_what_a_filter_tests_comes_first_on_a_phone(window: Any) -> None:
@@ -150,8 +166,8 @@ def test_the_form_of_a_pattern_says_which_values_descend_in_the_direction_read(w
     form = bench.form("Job.of_customer")
     descending = form.locator("label", has=bench.page.get_by_text("descending", exact=True))
     assert descending.locator("> span").first.inner_text().split() == ["due", "descending"]
-    bench.press("↓ Ascending")  # the stored key, in which the latest date comes first
-    bench.page.get_by_role("button", name="↑ Descending").wait_for()
+    bench.press("↓ due descending")  # as the key is stored
+    bench.page.get_by_role("button", name="↑ due ascending").wait_for()
     assert descending.locator("> span").first.inner_text().split() == ["number", "descending"]
     assert descending.count() == 1
 

@@ -348,7 +348,7 @@ def test_the_list_of_expensive_queries_leads_to_what_costs_less(
     bench.open("#/queries")  # no table was shown before
     rows = bench.page.locator(".shapes tbody tr")
     rows.filter(has_text="customer = ?").get_by_role("button", name="Explain").click()
-    advice = bench.page.locator(".save-by")
+    advice = bench.page.locator(".cheaper")
     advice.get_by_role("link", name="Order.by_customer").click()
     bench.page.get_by_role("form", name="Order.by_customer").wait_for()
     bench.wait_for_items(1)
@@ -393,7 +393,7 @@ def test_explain_names_the_index_that_is_lacking_by_its_fields(window: Any) -> N
     bench = window(f"#/t/sales/items?index=GSI1&pk=%5B%22S%3ACUSTOMER%23ann%22%5D&filter={wanted}")
     bench.wait_for_items(1)
     bench.press("Explain")
-    advice = "Save by an index with the partition key customer, sorted by total"
+    advice = "Cheaper: an index with the partition key customer, sorted by total"
     bench.page.get_by_role("dialog").get_by_text(advice).wait_for()
 
 

@@ -186,7 +186,7 @@ def test_a_correction_is_taken_back_by_a_key_after_its_line_is_gone(window, stor
     bench.press("Edit")
     editing = bench.form("Edit Order")
     editing.get_by_label("total", exact=True).fill("4,5")
-    editing.get_by_text("not a number: write it as 12.5").wait_for()
+    editing.get_by_text("not a number: write it as 4.5").wait_for()
     editing.get_by_text("1 field to put right: total").wait_for()
     editing.get_by_label("total", exact=True).fill("4.5")
     editing.get_by_label("status", exact=True).select_option("PAID")

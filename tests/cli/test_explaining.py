@@ -68,7 +68,7 @@ def test_a_key_of_a_module_with_conditions(isotone: Run, shop: Path) -> None:
 def test_a_model_names_the_access_patterns(isotone: Run, shop: Path) -> None:
     statement = "SELECT * FROM Orders WHERE status = 'OPEN'"
     out = isotone("explain", shop, statement, "--model", "explained_shop").out
-    assert "save by    Order.by_status (index by_status) answers 1 of 1 condition by its key" in out
+    assert "cheaper    Order.by_status (index by_status) answers 1 of 1 condition by its key" in out
     code, _, err = isotone("explain", shop, statement, "--model", "nothing_there")
     assert code == 1
     assert "there is no module 'nothing_there'" in err

@@ -124,7 +124,7 @@ const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
 /** Why a text is no number of DynamoDB; null if it is one. Numbers stay texts: they may have 38 digits. */
 export function wrongNumber(text: string): string | null {
-  if (!NUMBER.test(text.trim())) return "not a number: write it as 12.5";
+  if (!NUMBER.test(text.trim())) return `not a number: write it as ${/^[+-]?\d+,\d+$/.test(text.trim()) ? text.trim().replace(",", ".") : "12.5"}`;
   const digits = text.trim().replace(/[eE].*$/, "").replace(/[+\-.]/g, "").replace(/^0+/, "").replace(/0+$/, "");
   return digits.length > 38 ? `${digits.length} digits; DynamoDB keeps 38` : null;
 }

@@ -255,7 +255,7 @@ class Explanation:
                 )
             )
         if self.advice:
-            told.append(("save by", self.advice))
+            told.append(("cheaper", self.advice))
         for each in self.alternatives:
             cost = (
                 ""

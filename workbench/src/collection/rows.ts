@@ -2,6 +2,7 @@
  *
  * Heights are known before anything is drawn. */
 
+import type { Field } from "../api";
 import { models } from "../session";
 import { own, shortMoment, shortText } from "../values";
 import { arrangementOf, KEYS } from "./column_settings";
@@ -97,7 +98,7 @@ function isTag(value: Entry["item"][string], entity: string | null): boolean {
 
 export interface Column {
   name: string;
-  /** The characters that nine of ten values have at most. */
+  /** The characters that nine of ten values have at most; all choices have room, as one may be chosen next. */
   usual: number;
   left: number;
   width: number;
@@ -148,10 +149,14 @@ export class Columns {
     return placed;
   }
 
+  private fields(entity: string | null): Field[] {
+    return own(models.value, this.table)?.model?.entities.find((each) => each.name === entity)?.fields ?? [];
+  }
+
   /** An optional field that the first item lacks would else stand behind the keys of the indexes. */
   private asDeclared(entity: string | null): string[] {
     const names = [...(this.learned.get(entity)?.keys() ?? [])];
-    const fields = own(models.value, this.table)?.model?.entities.find((each) => each.name === entity)?.fields ?? [];
+    const fields = this.fields(entity);
     const places = new Map(fields.map((each, place) => [each.attribute, place]));
     const placeOf = (name: string) => places.get(name) ?? fields.length;
     const first = this.first.get(entity);
@@ -169,7 +174,9 @@ export class Columns {
       .map((name) => {
         const lengths = this.learned.get(entity)!.get(name)!;
         const width = Object.hasOwn(widths, name) ? widths[name]! : widthFor(Math.max(name.length + 2, lengths.at(-1)!));
-        const column = { name, usual: lengths[Math.floor(0.9 * (lengths.length - 1))]!, left, width };
+        const choices = this.fields(entity).find((each) => each.attribute === name)?.input.choices ?? [];
+        const usual = Math.max(lengths[Math.floor(0.9 * (lengths.length - 1))]!, ...choices.map((each) => each.length));
+        const column = { name, usual, left, width };
         left += width;
         return column;
       });

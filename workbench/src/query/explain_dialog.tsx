@@ -149,7 +149,7 @@ export function Explained({ given, onFault, onGo }: Props) {
           <span style={{ width: `${(100 * cost.items_returned) / cost.items_read}%` }} />
         </div>
       )}
-      {found.advice && <p class="save-by"><strong>Save by</strong> <Advice table={found.table} text={found.advice} others={found.alternatives} onGo={onGo} /></p>}
+      {found.advice && <p class="cheaper"><strong>Cheaper:</strong> <Advice table={found.table} text={found.advice} others={found.alternatives} onGo={onGo} /></p>}
       {isWrite && (
         <>
           <h3>Written</h3>

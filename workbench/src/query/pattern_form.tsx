@@ -190,6 +190,12 @@ export function conditionsOf(pattern: Pattern, given: string): string[] {
   return conditions;
 }
 
+/** The component that the items are in the order of: the first that is not the same in all. */
+export function orderedBy(pattern: Pattern, given: string | undefined): Parameter | undefined {
+  const { texts, operators } = typedOf(given);
+  return pattern.order.find(({ name }) => !texts[name] || (operators[name] ?? "==") !== "==") ?? pattern.order.at(-1);
+}
+
 /** What stands in the form of a pattern without the range: its whole item collection. */
 export function groupOf(pattern: Pattern, given: string): string {
   const { texts } = typedOf(given);

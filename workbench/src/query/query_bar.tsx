@@ -14,7 +14,7 @@ import { CopyDialog } from "./copy_dialog";
 import { ExplainDialog } from "./explain_dialog";
 import { remember } from "./history";
 import { HistoryDialog } from "./history_dialog";
-import { conditionsOf, PatternForm, type PatternAsked } from "./pattern_form";
+import { conditionsOf, orderedBy, PatternForm, type PatternAsked } from "./pattern_form";
 import { withBeside } from "./side_pane";
 import { comparedText, timesInWords, timesOf } from "./times_asked";
 import { textOf, TypedInput, wrongText } from "./typed_input";
@@ -148,6 +148,7 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
       + Filter
     </button>
   );
+  const order = pattern && orderedBy(pattern, query["given"]);
   const direction = (
     <button
       type="button"
@@ -156,7 +157,7 @@ export function QueryBar({ view, onShow, onNew, onSave, writable }: Props) {
       title="Turn the direction (d)"
       onClick={() => onShow({ ...view, descending: !view.descending, start: null }, query["given"])}
     >
-      {view.descending ? "↑ Descending" : "↓ Ascending"}
+      {view.descending ? "↑" : "↓"} {order ? `${order.name} ${order.descending !== view.descending ? "descending" : "ascending"}` : view.descending ? "Descending" : "Ascending"}
     </button>
   );
   const filterLines = draft.filters.map((each, place) => (
