@@ -97,6 +97,7 @@ def test_a_day_in_a_range_is_all_of_it_in_words_and_in_what_is_read(
         ("between", DAYS, "from the beginning of 1 April 2026 to the end of 10 April 2026", 34),
         (">", DAYS[1:], "after the end of 10 April 2026", 6),
         ("<", DAYS[1:], "before the beginning of 10 April 2026", 30),
+        ("=", DAYS[1:], "on all of 10 April 2026", 4),
     ],
 )
 def test_a_day_in_a_filter_of_times_is_all_of_it(

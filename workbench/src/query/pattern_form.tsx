@@ -1,4 +1,4 @@
-/** Access patterns: a key of the model as a form, with its components in order; All of that day. */
+/** Access patterns: a key of the model as a form, with its components in order. */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -7,7 +7,7 @@ import { call, type AttributeValue, type CallError, type Entity, type Parameter,
 import { hue } from "../collection/hues";
 import { Failure } from "../shell/failure";
 import { typeOf } from "../values";
-import { HAS_ZONE, IS_DAY, isDay, isEndOfDay, timesInWords } from "./times_asked";
+import { HAS_ZONE, IS_DAY, isEndOfDay, isWholeDay, timesInWords } from "./times_asked";
 import { fromQuery, toQuery, valuesOf, type Filter, type FilterOperator, type SortOperator, type View } from "./view";
 
 const OPERATORS = ["==", "<", "<=", ">", ">=", "between", "begins_with"];
@@ -61,7 +61,8 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent,
   }, [entity.name, pattern.name]);
   const set = (name: string, text: string) => setTyped({ ...typed, texts: { ...texts, [name]: text } });
 
-  const ask = async ({ texts, operators, seconds } = typed): Promise<{ view: View; code: string | null } | null> => {
+  const isDayOf = (each: Parameter) => each.zone !== "" && isWholeDay(operators[each.name] ?? "==", texts[each.name] ?? "");
+  const ask = async (): Promise<{ view: View; code: string | null } | null> => {
     setError(null);
     const unset = pattern.group.filter((each) => !texts[each.name]).map((each) => each.name);
     const open = pattern.order.find((each) => texts[each.name] && operators[each.name] === "between" && !seconds[each.name]);
@@ -73,12 +74,12 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent,
     for (const each of pattern.order) {
       const text = texts[each.name] ?? "";
       if (text === "") break;
-      const operator = operators[each.name] ?? "==";
+      const operator = isDayOf(each) ? "between" : (operators[each.name] ?? "==");
       if (operator === "==") {
         equal[each.name] = text;
         continue;
       }
-      const values = operator === "between" ? [text, seconds[each.name] ?? ""] : [text];
+      const values = operator === "between" ? [text, isDayOf(each) ? text : (seconds[each.name] ?? "")] : [text];
       range = { component: each.name, operator, values };
       break;
     }
@@ -91,22 +92,14 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent,
       return null;
     }
   };
-  const run = async (wanted = typed) => {
-    const found = await ask(wanted);
-    if (found) onShow(found.view, found.code, JSON.stringify(wanted));
+  const run = async () => {
+    const found = await ask();
+    if (found) onShow(found.view, found.code, JSON.stringify(typed));
   };
   asked.current = async () => (Object.values(texts).some(Boolean) ? ask() : { view: { ...sent.view, filters }, code: filters.length ? null : sent.code });
 
   const words = pattern.order.map((each) => timesInWords(each, operators[each.name] ?? "==", [texts[each.name] ?? "", seconds[each.name] ?? ""])).find(Boolean);
-  // A moment that is typed as a day finds next to nothing: the whole day is a range.
-  const alone = pattern.order.find((each) => each.zone && (operators[each.name] ?? "==") === "==" && isDay(texts[each.name] ?? ""));
-  const spanDay = ({ name }: Parameter) => {
-    const whole = { ...typed, operators: { ...operators, [name]: "between" }, seconds: { ...seconds, [name]: texts[name]! } };
-    setTyped(whole);
-    // What is shown is the answer of the moment: left there, it would seem to be that of the day.
-    if (pattern.group.every((each) => texts[each.name])) void run(whole);
-  };
-  let open: string | null = null; // the component whose range ends the key
+  let open: string | null = null; // what the component after it needs, as a range ends the key
   return (
     <form
       ref={form}
@@ -132,9 +125,10 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent,
         const after = open;
         const enabled = after === null;
         const operator = operators[each.name] ?? "==";
-        if (operator !== "==" || !texts[each.name]) open ??= each.name;
+        if (isDayOf(each)) open ??= `${each.name} with a time`;
+        else if (operator !== "==" || !texts[each.name]) open ??= `${each.name} =`;
         return (
-          <label key={each.name} class={enabled ? "" : "later"} title={enabled ? undefined : `The key has ${after} before it: give ${after} with =`}>
+          <label key={each.name} class={enabled ? "" : "later"} title={enabled ? undefined : `The key has another value before it: this needs ${after}`}>
             <span class={hue(view.table.name, each.name)}>
               {each.name}
               {each.descending !== view.descending && <small> descending</small>}
@@ -152,7 +146,7 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent,
                   </option>
                 ))}
               </select>
-              <Field parameter={each} clock={isEndOfDay(operator, 0) ? "24:00" : "00:00"} text={texts[each.name] ?? ""} onText={(text) => set(each.name, text)} after={after} />
+              <Field parameter={each} clock={isDayOf(each) ? "all day" : isEndOfDay(operator, 0) ? "24:00" : "00:00"} text={texts[each.name] ?? ""} onText={(text) => set(each.name, text)} after={after} />
               {operator === "between" && (
                 <>
                   <span class="operator">and</span>
@@ -165,7 +159,6 @@ export function PatternForm({ view, entity, pattern, given, onShow, asked, sent,
       })}
       <button class="primary">Run</button>
       {words && <span class="quiet times-asked">{words}</span>}
-      {alone && <button type="button" class="link" onClick={() => spanDay(alone)}>All of that day</button>}
       {children}
       {missing && (
         <span class="wrong" role="alert">
@@ -241,7 +234,7 @@ function typedOf(given: string | undefined): Typed {
   return { texts: textsIn("texts"), operators: textsIn("operators"), seconds: textsIn("seconds") };
 }
 
-/** `clock` is the time of a day that is typed without one; `after`, the component that must be given before this one. */
+/** `clock` is the time of a day that is typed without one; `after`, what must be given before this one: `status =`. */
 function Field(props: { parameter: Parameter; clock: string; label?: string; text: string; onText: (text: string) => void; after?: string | null }) {
   const { parameter, text, onText, after = null } = props;
   const disabled = after !== null;
@@ -249,7 +242,7 @@ function Field(props: { parameter: Parameter; clock: string; label?: string; tex
   if (parameter.choices.length)
     return (
       <select aria-label={label} value={text} disabled={disabled} onChange={(event) => onText(event.currentTarget.value)}>
-        <option value="">{after !== null ? `needs ${after} =` : "choose"}</option>
+        <option value="">{after !== null ? `needs ${after}` : "choose"}</option>
         {parameter.choices.map((each) => (
           <option key={each}>{each}</option>
         ))}
@@ -260,7 +253,7 @@ function Field(props: { parameter: Parameter; clock: string; label?: string; tex
     <span class={zone ? "typed moment" : "typed"}>
       <input
         aria-label={label}
-        placeholder={after !== null ? `needs ${after} =` : zone ? "2026-09-01" : (TYPES[parameter.type] ?? parameter.type)}
+        placeholder={after !== null ? `needs ${after}` : zone ? "2026-09-01" : (TYPES[parameter.type] ?? parameter.type)}
         title={zone && `A time such as 2026-09-01T12:00; without a zone it is taken as ${zone}`}
         value={text}
         disabled={disabled}

@@ -16,7 +16,7 @@ import { remember } from "./history";
 import { HistoryDialog } from "./history_dialog";
 import { conditionsOf, orderedBy, PatternForm, type PatternAsked } from "./pattern_form";
 import { withBeside } from "./side_pane";
-import { comparedText, timesInWords, timesOf } from "./times_asked";
+import { comparedText, isWholeDay, timesInWords, timesOf } from "./times_asked";
 import { textOf, TypedInput, wrongText } from "./typed_input";
 import {
   actionOf,
@@ -584,13 +584,15 @@ function viewOf(view: View, draft: Draft, times: string[]): View {
 function filtersOf(draft: Draft, times: string[]): Filter[] {
   return draft.filters
     .filter((each) => each.attribute)
-    .map((each) => ({
-      attribute: each.attribute,
-      operator: each.operator,
-      values: filterTexts(each).map((text, place) =>
-        valueOf(each.type, each.type === "S" && times.includes(each.attribute) ? comparedText(each.operator, place, text) : text),
-      ),
-    }));
+    .map((each) => {
+      const { attribute, type } = each;
+      const isTime = type === "S" && times.includes(attribute);
+      const given = filterTexts(each);
+      const isDay = isTime && isWholeDay(each.operator, given[0] ?? "");
+      const operator = isDay ? "between" : each.operator;
+      const texts = isDay ? [given[0]!, given[0]!] : given;
+      return { attribute, operator, values: texts.map((text, place) => valueOf(type, isTime ? comparedText(operator, place, text) : text)) };
+    });
 }
 
 /** The bounds of the range that are given. */

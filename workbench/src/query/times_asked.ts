@@ -10,8 +10,12 @@ export function isEndOfDay(operator: string, place: number): boolean {
   return operator === "between" ? place === 1 : operator === "<=" || operator === ">";
 }
 
+/** Whether what is equal to this text is all of a day: its first instant alone would find next to nothing. */
+export function isWholeDay(operator: string, text: string): boolean {
+  return (operator === "=" || operator === "==") && isDay(text);
+}
+
 const SENTENCES: Record<string, (times: string[]) => string> = {
-  "==": ([at]) => `at ${at} alone`,
   between: ([from, to]) => `from ${from} to ${to}`,
   "<=": ([to]) => `up to ${to}`,
   "<": ([to]) => `before ${to}`,
@@ -23,8 +27,9 @@ const SENTENCES: Record<string, (times: string[]) => string> = {
 export function timesInWords(parameter: Pick<Parameter, "name" | "zone">, operator: string, texts: string[]): string | null {
   const sentence = SENTENCES[operator];
   const given = texts.slice(0, operator === "between" ? 2 : 1);
-  if (!sentence || !parameter.zone || !given.every(isTime) || !given.some(isDay)) return null;
-  if (operator === "between" && given.every(isDay) && given[0] === given[1]) return `${parameter.name} on all of ${shownDay(given[0]!)}, ${parameter.zone}`;
+  if (!parameter.zone || !given.every(isTime) || !given.some(isDay)) return null;
+  if (isWholeDay(operator, given[0]!) || (operator === "between" && given[0] === given[1])) return `${parameter.name} on all of ${shownDay(given[0]!)}, ${parameter.zone}`;
+  if (!sentence) return null;
   const times = given.map((text, place) => (isDay(text) ? `the ${isEndOfDay(operator, place) ? "end" : "beginning"} of ${shownDay(text)}` : text));
   return `${parameter.name} ${sentence(times)}, ${parameter.zone}`;
 }
@@ -43,7 +48,7 @@ function isTime(text: string): boolean {
   return !Number.isNaN(Date.parse(text));
 }
 
-export function isDay(text: string): boolean {
+function isDay(text: string): boolean {
   return IS_DAY.test(text) && !Number.isNaN(Date.parse(text));
 }
 
