@@ -72,6 +72,7 @@ def test_what_was_said_last_covers_no_field_of_the_next_form(window: Any) -> Non
         form.get_by_label("copies", exact=True).fill("50")
         form.get_by_label("price", exact=True).fill("0.3")
         bench.press("Create")
+        bench.page.get_by_role("link", name="Show the collection").tap(trial=True, timeout=5000)
         bench.press("+ Sheet")
         form.wait_for()
         assert bench.page.locator(".notice").is_visible()

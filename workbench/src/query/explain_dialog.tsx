@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { call, isDescribed, type CallError, type Request } from "../api";
 import { href } from "../router";
-import { loadModel, models, refreshTable, tables } from "../session";
+import { loadModel, models, refreshTable, session, tables } from "../session";
 import { Dialog } from "../shell/dialog";
 import { Failure } from "../shell/failure";
 import { useStore } from "../store";
@@ -189,7 +189,7 @@ export function Explained({ given, onFault, onGo }: Props) {
       {found.notes.map((each) => (
         <p class="quiet" key={each}>{each}</p>
       ))}
-      {found.spent > 0 && <p class="quiet">The estimate itself cost {plural(Math.round(found.spent * 10) / 10, "unit")}.</p>}
+      {found.spent > 0 && session.value?.target.startsWith("dynamodb") && <p class="quiet">The estimate itself cost {plural(Math.round(found.spent * 10) / 10, "unit")}.</p>}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-"""The cost of a read (`Stats`: units, scanned), and what would save the waste: `WastefulRead`, and the index that is cheaper.
+"""The cost of a read (`Stats`: units, scanned), and what would save the waste: `WastefulRead`, the index it lacks.
 
 DynamoDB charges for what it reads, not for what it returns. So each read counts both. A read that drops most of its
 items is reported, with the index that would avoid this.
