@@ -260,3 +260,18 @@ def test_items_between_those_shown_of_a_range_that_is_known_are_counted(
     dialog = explained(bench, "status", "PRINTING")
     dialog.get_by_text("the 20 items of the range").first.wait_for()
     dialog.get_by_text("⋯ 10 more, read too").wait_for()
+
+
+def test_an_item_that_is_edited_leaves_a_list_that_it_is_no_longer_in(window: Any) -> None:
+    bench = window("#/t/press/items?index=GSI2&pk=%5B%22S%3ASTATUS%23QUOTED%22%5D")
+    bench.wait_for_items(JOBS)
+    bench.rows.first.click()
+    bench.press("Edit")
+    bench.page.get_by_label("status", exact=True).select_option("PRINTING")
+    bench.press("Save")
+    bench.said("Saved")
+    bench.until(f"document.querySelectorAll('.row.item').length === {JOBS - 1}")
+    bench.page.locator(".inspector").get_by_text("PRINTING", exact=True).wait_for()  # still open
+    bench.page.keyboard.press("u")
+    bench.said("Undone")
+    bench.until(f"document.querySelectorAll('.row.item').length === {JOBS}")

@@ -15,10 +15,10 @@ import { refreshTable, session } from "../session";
 import { useShortcuts } from "../shortcuts";
 import { tellSafeMode } from "../shell/notices";
 import { useStore } from "../store";
-import { count, plural } from "../values";
+import { count, own, plural, same } from "../values";
 import { QueryBar } from "./query_bar";
 import { besideOf, SidePane, type Beside } from "./side_pane";
-import { fromQuery, primaryKey, toQuery, type View } from "./view";
+import { fromQuery, keysOf, primaryKey, toQuery, type View } from "./view";
 
 export function ItemsPage({ table }: { table: TableInfo }) {
   const { query } = useStore(route);
@@ -137,8 +137,16 @@ export function ItemsPage({ table }: { table: TableInfo }) {
       again(); // it has moved to another key
       return openMade(item);
     }
-    shown.current?.replace(id, item);
     setWhole((now) => (now?.id === id ? { id, item, failure: null } : now));
+    const before = shown.current?.entries.find((each) => each.id === id)?.item;
+    const keys = keysOf(view);
+    const asked = [...keys.partition, ...keys.sort].map((each) => each.name).concat(view.filters.map((each) => each.attribute));
+    if (!before || asked.some((name) => !same(own(before, name), own(item, name)))) {
+      again(); // it may have another place in the list, or none
+      setSelected((now) => (now?.id === id ? { ...now, item } : now));
+      return;
+    }
+    shown.current?.replace(id, item);
     setSelected(shown.current?.entries.find((each) => each.id === id) ?? null);
   };
   const select = (entry: Entry | null, of: TableInfo | null = null, attribute?: string) => {
