@@ -91,9 +91,6 @@ export function EntityEditor({ table, entity, item, form, given, typed, aimed, o
           {refusal.taken_by && <p><ItemLink table={table} of={refusal.taken_by}>Show the {entity.name} that is there</ItemLink></p>}
         </div>
       )}
-      {refusal?.taken_by && Object.keys(refusal.fields).some((each) => JSON.stringify(mine[each]) === JSON.stringify(refused[each])) && (
-        <p class="refusal"><ItemLink table={table} of={refusal.taken_by}>Show the {entity.name} that has it</ItemLink></p>
-      )}
       <EntityForm
         table={table}
         entity={entity}
@@ -105,6 +102,7 @@ export function EntityEditor({ table, entity, item, form, given, typed, aimed, o
         saving={saving}
         isUndecided={refusal !== null && isChanged}
         refused={refusal?.fields ?? NONE}
+        takenBy={refusal?.taken_by ?? null}
         onValues={(values, isTyped) => {
           setMine(values);
           // Another key need not be taken, whichever of its fields was changed.

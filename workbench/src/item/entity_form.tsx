@@ -1,5 +1,6 @@
 /** An entity in a form: inputs, faults, keys. Changed is what differs from the item; Mod+Enter saves, Esc cancels. */
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { CallError, Entity, Field, Item, TableInfo, Typed } from "../api";
@@ -11,6 +12,7 @@ import { own, plural } from "../values";
 import { Below } from "./below";
 import { givenFields, readDraft, type Draft, type DraftKey, type Form, type Values } from "./edit_calls";
 import type { Aim } from "./inspector";
+import { ItemLink } from "./item_link";
 import { NameFaults, useNameFaults } from "./name_input";
 import { boundsOf, hasEmpty, hasInstant, isPlain, kindOf, TypedField, typedText, wrongTyped, ZoneChoice } from "./typed_field";
 import { faultOf } from "./value_editor";
@@ -33,6 +35,8 @@ interface Props {
   isUndecided: boolean;
   /** What was refused, by field. */
   refused: Record<string, string>;
+  /** The item that has the refused values. */
+  takenBy: Item | null;
   onSave: (values: Values) => void;
   /** What is changed so far, and whether any of it was typed. */
   onValues: (values: Values, isTyped: boolean) => void;
@@ -42,7 +46,7 @@ interface Props {
 }
 
 /** Enter in an input of one line saves, too. Esc cancels only while nothing is changed; otherwise it leaves the input. */
-export function EntityForm({ table, entity, item, form, given, typed, aimed, saving, isUndecided, refused, onSave, onValues, onCost, onRaw, onCancel }: Props) {
+export function EntityForm({ table, entity, item, form, given, typed, aimed, saving, isUndecided, refused, takenBy, onSave, onValues, onCost, onRaw, onCancel }: Props) {
   const isNew = item === null;
   const fields = useMemo(() => givenFields(entity, isNew), [entity, isNew]);
   const before = useMemo<Values>(
@@ -101,6 +105,7 @@ export function EntityForm({ table, entity, item, form, given, typed, aimed, sav
     return null;
   };
   const isUnfilled = (field: Field) => hasEmpty(field.input, values[field.name] ?? null);
+  const taken = takenBy && fields.filter((each) => own(refused, each.name) && faultAt(each) === refused[each.name]).at(-1);
   const wrong = fields.filter((each) => faultAt(each) !== null || isWrong(each));
   const blocks = fields.some(isWrong) || names.fault !== null;
   const count = Object.keys(changed).length;
@@ -179,7 +184,9 @@ export function EntityForm({ table, entity, item, form, given, typed, aimed, sav
               before={before[field.name] ?? null}
               fault={faultAt(field)}
               onChange={(next) => setValues((all) => ({ ...all, [field.name]: next }))}
-            />
+            >
+              {field === taken && <p><ItemLink table={table} of={takenBy!}>Show the {entity.name} that has it</ItemLink></p>}
+            </FieldRow>
           ))}
         </NameFaults.Provider>
         {maintained.length > 0 && (
@@ -245,9 +252,11 @@ interface RowProps {
   before: Typed;
   fault: string | null;
   onChange: (value: Typed) => void;
+  /** Below what is wrong. */
+  children?: ComponentChildren;
 }
 
-export function FieldRow({ field, isChanged, value, before, fault, onChange }: RowProps) {
+export function FieldRow({ field, isChanged, value, before, fault, onChange, children }: RowProps) {
   const id = `fault-${field.name}`;
   const bounds = boundsOf(field.input);
   return (
@@ -278,6 +287,7 @@ export function FieldRow({ field, isChanged, value, before, fault, onChange }: R
           {fault}
         </p>
       )}
+      {children}
     </div>
   );
 }
