@@ -372,3 +372,11 @@ def test_a_test_that_no_key_answers_counts_and_stays_in_the_filter(
     assert explained.measured is not None
     assert found.measured is not None
     assert found.measured.items_returned == explained.measured.items_returned > 0
+
+
+def test_a_filter_with_an_undefined_value_is_refused_as_by_the_service(
+    store: isotone.Store,
+) -> None:
+    filtered = {"TableName": usages.name, "FilterExpression": "amount = :none"}
+    with pytest.raises(isotone.errors.ValidationException, match="is not defined"):
+        isotone.explain(store, ("Scan", filtered), tables=[usages])

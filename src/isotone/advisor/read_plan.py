@@ -26,7 +26,8 @@ from isotone.expressions.key_planning import (
     plan_key,
     value_of,
 )
-from isotone.expressions.nodes import ConditionNode, resolve
+from isotone.expressions.messages import VALUE_UNDEFINED
+from isotone.expressions.nodes import ConditionNode, references, resolve, walk_up
 from isotone.expressions.parser import parse_condition
 from isotone.expressions.partiql import Select, messages, plan_where
 from isotone.expressions.partiql import key_of as fixed_key
@@ -223,6 +224,8 @@ def plan_of_request(operation: str, given: Request, shape: TableDescription) -> 
     if operation == "GetItem":
         key_node, values = _of_key(request["Key"])
     filter_node = _node(request.get("FilterExpression"), names)
+    if filter_node is not None:
+        _check_values(filter_node, values)
     if operation == "Query":
         _check_query(request, filter_node, key, index or shape.name)
     both = [node for node in (key_node, filter_node) if node is not None]
@@ -305,6 +308,12 @@ def _check_query(
 def _values(request: Request) -> Values:
     values, _ = canonical_item(dict(request.get("ExpressionAttributeValues") or {}))
     return values
+
+
+def _check_values(filtered: ConditionNode, values: Values) -> None:
+    if missing := references(walk_up(filtered)).values - values.keys():
+        fault = VALUE_UNDEFINED.format(name=min(missing))
+        raise ValidationException(f"Invalid FilterExpression: {fault}")
 
 
 def _node(text: Any, names: Mapping[str, str] | None) -> ConditionNode | None:
